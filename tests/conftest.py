@@ -18,9 +18,24 @@ if TYPE_CHECKING:
 settings.register_profile("ci", derandomize=True, deadline=None)
 settings.register_profile("dev", deadline=None)
 settings.register_profile(
-    "soak", deadline=None, max_examples=2_000, suppress_health_check=[HealthCheck.too_slow]
+    "proofs", deadline=None, max_examples=10_000, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Offer one switch for every file that the tests compare and a person has to judge."""
+    parser.addoption(
+        "--accept",
+        action="store_true",
+        help="write the public list and the outputs of the examples instead of comparing them",
+    )
+
+
+@pytest.fixture
+def accept(request: pytest.FixtureRequest) -> bool:
+    """Tell whether a compared file is to be written: read the diff before you commit it."""
+    return bool(request.config.getoption("--accept"))
 
 
 @pytest.fixture(scope="module", params=["asyncio", "trio"])

@@ -1,0 +1,87 @@
+# Everything a contributor runs. Needs Python 3.11 or newer, make and a package index; nothing else.
+# `make help` lists the targets. Another interpreter: `make test PYTHON=python3.13`.
+
+PYTHON ?= python3
+VENV ?= .venv
+ARGS ?=
+# `make check TESTED=1` leaves out the tests, for a caller who has just run `make test`.
+TESTED ?=
+
+BIN := $(VENV)/bin
+CODE := $(wildcard agentflow tests examples scripts bench)
+# Scripts that write pages and schemas from the code; with --check they compare and change nothing.
+GENERATORS := $(wildcard scripts/docs.py scripts/schemas.py)
+# The main job: an incident is triaged by an agent workflow, offline.
+DEMO := $(BIN)/python examples/01_incident_triage/main.py
+PEERS := bench/.venv
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check static fmt lint types docs schemas bench proofs clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(VENV)/.runtime ## Run the main job offline and show its report
+	@$(DEMO)
+
+test: $(VENV)/.test ## Run the tests; `make test ARGS="-k route -x"` passes options to pytest
+	$(BIN)/python -m pytest $(ARGS)
+
+check: static $(if $(TESTED),,test) ## All that CI asks for: format, lint, layers, types, pages, tests
+
+static: lint types $(VENV)/.dev
+	@set -e; for generator in $(GENERATORS); do \
+		echo "$(BIN)/python $$generator --check"; $(BIN)/python $$generator --check; done
+
+fmt: $(VENV)/.dev ## Format the code and apply the safe fixes
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+lint: $(VENV)/.dev ## Check format, lint rules and the layers of the package
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/lint-imports --no-logo
+
+types: $(VENV)/.dev ## Check the types of package, tests and examples
+	$(BIN)/mypy $(CODE)
+
+docs: $(VENV)/.dev ## Write the generated pages of docs/ again
+	$(BIN)/python scripts/docs.py
+
+schemas: $(VENV)/.dev ## Write schemas/ again from the code
+	$(BIN)/python scripts/schemas.py
+
+bench: $(VENV)/.runtime $(PEERS)/.ready ## Measure the engine beside a bare loop and its peers
+	$(BIN)/python -m bench --peers $(PEERS)/bin/python $(ARGS)
+
+proofs: $(VENV)/.test ## Compare the checker with brute force over thousands of random graphs
+	HYPOTHESIS_PROFILE=proofs $(BIN)/python -m pytest -m proof $(ARGS)
+
+clean: ## Remove the environments and all caches
+	rm -rf $(VENV) $(PEERS) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and \
+		"agentflow needs Python 3.11 or newer: make PYTHON=/path/to/python3.11")'
+	$(PYTHON) -m venv $(VENV)
+
+# One environment in three sizes; each is made once and again when pyproject.toml changes.
+$(VENV)/.runtime: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+$(VENV)/.test: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable '.[test]'
+	@touch $@ $(VENV)/.runtime
+
+$(VENV)/.dev: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@touch $@ $(VENV)/.test $(VENV)/.runtime
+
+# Peers live in an environment of their own: what they pin is no concern of ours.
+$(PEERS)/.ready: bench/requirements.txt
+	$(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/python -m pip install --quiet --requirement bench/requirements.txt
+	@touch $@
