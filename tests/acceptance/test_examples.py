@@ -42,6 +42,7 @@ def test_an_example_prints_what_it_promises(program: Path, accept: bool) -> None
     expected = expected_output_of(program)
     if accept:
         expected.write_text(done.stdout, encoding="utf-8")
+    assert expected.exists(), f"{expected.relative_to(ROOT)} is missing: run with --accept"
     assert done.stdout == expected.read_text(encoding="utf-8")
 
 
