@@ -1,0 +1,74 @@
+"""The marks that agentflow has to meet, each judged from one run's results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bench.harness import Results
+from bench.peers import FLOOR, OURS
+from bench.scenarios import HEAVY
+
+NOISE = 1.2
+"""Two equal costs differ by up to this factor between two moments of a shared machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """One mark: what it asks, what was found, and whether it is met; `None` when it was not measured."""
+
+    title: str
+    found: str
+    met: bool | None
+
+
+def marks(results: Results) -> Iterator[Mark]:
+    """Every mark, in the order of the table."""
+    yield times_the_floor(results, "chain", "chain of 10: at most 15x the bare loop (aim 10x)", 15)
+    yield times_the_floor(results, "loop_1k", "loop of 1,000: at most 10x the bare loop", 10)
+    yield times_the_floor(results, "loop_100k", "loop of 100,000: at most 10x the bare loop", 10)
+    yield growth(
+        results, "flat: a visit of 100,000 rounds costs as one of 1,000", "loop_100k", "loop_1k"
+    )
+    yield growth(
+        results, "growing list: a visit costs no more at the end", "wide", "wide", ("end", "start")
+    )
+    yield at_most(results, "import", "import agentflow: under 80 ms over bare Python", 80)
+    yield nothing_heavy(results)
+    yield at_most(results, "first", "first small definition: under 150 ms, Python included", 150)
+
+
+def times_the_floor(results: Results, scenario: str, title: str, limit: float) -> Mark:
+    found = results.cell(scenario, OURS).ratio(results.cell(scenario, FLOOR))
+    if found is None:
+        return Mark(title, "not measured", None)
+    return Mark(title, f"{found:.1f}x", found <= limit)
+
+
+def growth(
+    results: Results,
+    title: str,
+    late: str,
+    early: str,
+    keys: tuple[str, str] = ("value", "value"),
+) -> Mark:
+    found = results.cell(late, OURS).ratio(results.cell(early, OURS), *keys)
+    if found is None:
+        return Mark(title, "not measured", None)
+    return Mark(title, f"{found:.2f} times", found <= NOISE)
+
+
+def at_most(results: Results, scenario: str, title: str, limit: float) -> Mark:
+    found = results.cell(scenario, OURS).median()
+    if found is None:
+        return Mark(title, "not measured", None)
+    return Mark(title, f"{found:.0f} ms", found < limit)
+
+
+def nothing_heavy(results: Results) -> Mark:
+    title = f"import agentflow loads none of {', '.join(HEAVY)}"
+    cell = results.cell("import", OURS)
+    if not cell.rounds:
+        return Mark(title, "not measured", None)
+    loaded = [name for name in HEAVY if cell.median(f"loads {name}")]
+    return Mark(title, f"loads {', '.join(loaded)}" if loaded else "none", not loaded)
