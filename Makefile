@@ -13,7 +13,6 @@ CODE := $(wildcard agentflow tests examples scripts bench)
 GENERATORS := $(wildcard scripts/docs.py scripts/schemas.py)
 # The main job: an incident is triaged by an agent workflow, offline.
 DEMO := $(BIN)/python examples/01_incident_triage/main.py
-PEERS := bench/.venv
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
@@ -53,14 +52,14 @@ docs: $(VENV)/.dev ## Write the generated pages of docs/ again
 schemas: $(VENV)/.dev ## Write schemas/ again from the code
 	$(BIN)/python scripts/schemas.py
 
-bench: $(VENV)/.runtime $(PEERS)/.ready ## Measure the engine beside a bare loop and its peers
-	$(BIN)/python -m bench --peers $(PEERS)/bin/python $(ARGS)
+bench: $(VENV)/.runtime ## Measure the engine beside a bare loop and its peers; ARGS=--quick is short
+	$(BIN)/python -m bench $(ARGS)
 
 proofs: $(VENV)/.test ## Compare the checker with brute force over thousands of random graphs
 	HYPOTHESIS_PROFILE=proofs $(BIN)/python -m pytest -m proof $(ARGS)
 
 clean: ## Remove the environments and all caches
-	rm -rf $(VENV) $(PEERS) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) .bench .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and \
@@ -79,9 +78,3 @@ $(VENV)/.test: pyproject.toml | $(BIN)/python
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	@touch $@ $(VENV)/.test $(VENV)/.runtime
-
-# Peers live in an environment of their own: what they pin is no concern of ours.
-$(PEERS)/.ready: bench/requirements.txt
-	$(PYTHON) -m venv $(PEERS)
-	$(PEERS)/bin/python -m pip install --quiet --requirement bench/requirements.txt
-	@touch $@
