@@ -1,0 +1,173 @@
+"""Every error that agentflow raises on purpose, grouped by who has to act.
+
+::
+
+    AgentflowError
+    ├── DefinitionError              the author: mend the definition
+    ├── ContractError                the author: a node, a route or an input broke its word
+    ├── BudgetExceeded               the owner: the run reached a hard limit
+    ├── RunCancelled                 nobody: somebody asked for it
+    ├── RunConflict                  the caller: this run id or handle means something else
+    ├── ToolError
+    │   ├── UnknownTool              the author: register the tool
+    │   ├── ToolDenied               the owner: the policy said no
+    │   └── ToolFailed               the operator: the tool's own error is the cause
+    ├── OutputInvalid                the operator: a model's or a tool's output is not what was agreed
+    ├── ModelError                   the operator: the provider's own error is the cause
+    ├── StructuredOutputNotGenerated the author: let the model answer without tools
+    ├── DeliveryError                the caller: the output sink failed
+    └── Divergence                   the operator: a recorded effect was asked another question
+
+Each class has a stable `code`. Errors of user code are not wrapped: they reach the caller as they are, with a note that
+names workflow, node and run.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from agentflow.graph.findings import Finding
+
+__all__ = [
+    "AgentflowError",
+    "BudgetExceeded",
+    "ContractError",
+    "DefinitionError",
+    "DeliveryError",
+    "Divergence",
+    "ModelError",
+    "OutputInvalid",
+    "RunCancelled",
+    "RunConflict",
+    "StructuredOutputNotGenerated",
+    "ToolDenied",
+    "ToolError",
+    "ToolFailed",
+    "UnknownTool",
+]
+
+
+class AgentflowError(Exception):
+    """The root of every error that agentflow raises on purpose."""
+
+    code: ClassVar[str] = "agentflow"
+
+
+class DefinitionError(AgentflowError):
+    """The definition cannot run safely; `findings` is the complete list, warnings included."""
+
+    code = "definition"
+
+    def __init__(self, workflow_id: str, findings: tuple[Finding, ...]) -> None:
+        self.workflow_id = workflow_id
+        self.findings = findings
+        super().__init__(workflow_id, findings)
+
+    def __str__(self) -> str:
+        errors = sum(finding.severity == "error" for finding in self.findings)
+        count = f"{errors} error{'' if errors == 1 else 's'}"
+        lines = [f"workflow {self.workflow_id!r} cannot run: {count}"]
+        lines += [finding.as_text() for finding in self.findings]
+        return "\n".join(lines)
+
+
+class ContractError(AgentflowError):
+    """A node, a route, an input or a result did not keep what the definition says."""
+
+    code = "contract"
+
+
+class OutputInvalid(AgentflowError):
+    """A model's or a tool's output does not satisfy its contract."""
+
+    code = "output_invalid"
+
+
+class BudgetExceeded(AgentflowError):
+    """A hard limit was reached: `limit` names it, `allowed` is its value, `used` what would have been spent."""
+
+    code = "budget_exceeded"
+
+    def __init__(self, limit: str, allowed: float, used: float, *, where: str = "") -> None:
+        self.limit = limit
+        self.allowed = allowed
+        self.used = used
+        self.where = where
+        self.told = False
+        super().__init__(limit, allowed, used)
+
+    def __str__(self) -> str:
+        place = f" in {self.where}" if self.where else ""
+        return f"the limit of {self.limit}{place} is {self.allowed:g}; {self.used:g} would be used"
+
+
+class RunCancelled(AgentflowError):
+    """The run was cancelled; `reason` is what the canceller gave."""
+
+    code = "cancelled"
+
+    def __init__(self, reason: object = None) -> None:
+        self.reason = reason
+        super().__init__(reason)
+
+    def __str__(self) -> str:
+        return "the run was cancelled" + ("" if self.reason is None else f": {self.reason}")
+
+
+class RunConflict(AgentflowError):
+    """A run id or a handle was used for something else than the run that owns it."""
+
+    code = "run_conflict"
+
+
+class ToolError(AgentflowError):
+    """The root of what can go wrong with a tool call; `tool_id` names the tool."""
+
+    code = "tool"
+
+    def __init__(self, tool_id: str, message: str) -> None:
+        self.tool_id = tool_id
+        super().__init__(message)
+
+
+class UnknownTool(ToolError):
+    """No tool of that id is registered; the message lists those that are."""
+
+    code = "unknown_tool"
+
+
+class ToolDenied(ToolError):
+    """The tool's own `authorize` or the engine's policy refused the call."""
+
+    code = "tool_denied"
+
+
+class ToolFailed(ToolError):
+    """The tool's handler raised; its error is the `__cause__`."""
+
+    code = "tool_failed"
+
+
+class ModelError(AgentflowError):
+    """A provider failed or sent what cannot be read; its own error is the `__cause__`."""
+
+    code = "model"
+
+
+class StructuredOutputNotGenerated(AgentflowError):
+    """Structured output was asked for, and the steps ended without it."""
+
+    code = "structured_output_not_generated"
+
+
+class DeliveryError(AgentflowError):
+    """The output sink failed, so content was not delivered; the sink's error is the `__cause__`."""
+
+    code = "delivery"
+
+
+class Divergence(AgentflowError):
+    """A recorded effect was asked for again with a different request under the same key."""
+
+    code = "divergence"

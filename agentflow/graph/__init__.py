@@ -1,0 +1,1 @@
+"""What may happen: definitions and their proofs. Pure data; no I/O, no async, no clock."""

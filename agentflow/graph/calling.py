@@ -1,0 +1,78 @@
+"""What can be told of a function without calling it: whether it is async, and which arguments it takes."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["body_problem", "is_async", "takes", "takes_context"]
+
+
+def is_async(function: Callable[..., Any]) -> bool:
+    """Whether calling `function` gives a coroutine; sees through partials and callable objects."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    if inspect.iscoroutinefunction(function):
+        return True
+    return not inspect.isroutine(function) and inspect.iscoroutinefunction(
+        getattr(type(function), "__call__", None)  # noqa: B004 - the method is wanted, not the answer
+    )
+
+
+def takes(function: Callable[..., Any], count: int) -> bool:
+    """Whether `function` can be called with `count` positional arguments; true where a builtin does not tell."""
+    signature = _signature(function)
+    if signature is None:
+        return True
+    try:
+        signature.bind(*range(count))
+    except TypeError:
+        return False
+    return True
+
+
+def takes_context(function: Callable[..., Any]) -> bool:
+    """Whether a node's function wants `(state, ctx)`, and not `(state)` with a default bound to its second argument."""
+    signature = _signature(function)
+    if signature is None:
+        return False
+    positional = [
+        parameter
+        for parameter in signature.parameters.values()
+        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+    ]
+    if len(positional) < 2:
+        return any(
+            parameter.kind is parameter.VAR_POSITIONAL
+            for parameter in signature.parameters.values()
+        )
+    second = positional[1]
+    return second.default is second.empty or second.name == "ctx"
+
+
+def body_problem(function: object) -> str | None:
+    """Why `function` cannot be a node's body, or `None`."""
+    if function is None:
+        return "it has no function"
+    if not callable(function):
+        return f"{function!r} cannot be called"
+    if isinstance(function, type):
+        return f"{function.__name__} is a class, not a function"
+    inner: Any = function
+    while isinstance(inner, functools.partial):
+        inner = inner.func
+    name = getattr(inner, "__name__", repr(inner))
+    if inspect.isgeneratorfunction(inner) or inspect.isasyncgenfunction(inner):
+        return f"{name} is a generator; a node returns its update once"
+    if not takes(function, 2 if takes_context(function) else 1):
+        return f"{name}{_signature(function)} cannot be called with (state) or (state, ctx)"
+    return None
+
+
+def _signature(function: Callable[..., Any]) -> inspect.Signature | None:
+    try:
+        return inspect.signature(function)
+    except (TypeError, ValueError):
+        return None

@@ -1,0 +1,146 @@
+"""The shape of the graph: targets, reachability, ways out, order of routes."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from agentflow.graph.findings import Finding
+from agentflow.graph.workflow import Workflow
+
+
+def targets(workflow: Workflow[Any]) -> Iterator[Finding]:
+    """Every id that is named somewhere is a node."""
+    known = workflow.shape.nodes
+    if workflow.nodes and workflow.entry not in known:
+        yield _dangling(
+            workflow, "AF105", f"the entry {workflow.entry!r} is no node", workflow.entry
+        )
+    for code, name, id in (
+        ("AF107", "on_error", workflow.on_error),
+        ("AF108", "on_limit", workflow.on_limit),
+    ):
+        if id is not None and id not in known:
+            yield _dangling(workflow, code, f"{name}={id!r} is no node", id)
+    for node in workflow.nodes:
+        for route in node.routes:
+            if route.kind == "to" and route.target not in known:
+                message = f"node {node.id!r} routes to {route.target!r}, which is no node"
+                yield Finding(
+                    code="AF106",
+                    message=message,
+                    hint=_nearest(route.target, known),
+                    workflow=workflow.id,
+                    node=node.id,
+                    place=route.place or node.place,
+                )
+        if node.on_error is not None and node.on_error not in known:
+            yield Finding(
+                code="AF107",
+                message=f"node {node.id!r} has on_error={node.on_error!r}, which is no node",
+                hint=_nearest(node.on_error, known),
+                workflow=workflow.id,
+                node=node.id,
+                place=node.place,
+            )
+
+
+def reachability(workflow: Workflow[Any]) -> Iterator[Finding]:
+    """Every node can be visited."""
+    shape = workflow.shape
+    if shape.entry not in shape.nodes:
+        return
+    for id, node in shape.nodes.items():
+        if id not in shape.reachable:
+            yield Finding(
+                code="AF109",
+                message=f"no run can reach node {id!r} from the entry {shape.entry!r}",
+                hint=f"route to {id!r} from a node that is reached, or take it out",
+                workflow=workflow.id,
+                node=id,
+                place=node.place,
+            )
+
+
+def ends(workflow: Workflow[Any]) -> Iterator[Finding]:
+    """A run can leave every node and every loop, and end."""
+    shape = workflow.shape
+    if not shape.nodes:
+        return
+    for id, node in shape.nodes.items():
+        if not node.routes:
+            yield Finding(
+                code="AF110",
+                message=f"node {id!r} has no route: a run that visits it can neither go on nor end",
+                hint="add a route, such as route.deliver('…') to end the run with a field",
+                workflow=workflow.id,
+                node=id,
+                place=node.place,
+            )
+    if not shape.exits & shape.reachable and any(node.routes for node in shape.nodes.values()):
+        yield Finding(
+            code="AF112",
+            message=f"workflow {workflow.id!r} has no way to end: no node that is reached delivers or finishes",
+            hint="give a node route.deliver('…') or route.finish(…)",
+            workflow=workflow.id,
+            place=workflow.place,
+        )
+    for part in shape.cyclic_parts:
+        if not shape.can_end.intersection(part):
+            from agentflow.graph.shape import shortest_cycle
+
+            cycle = shortest_cycle(part, [edge for edge in shape.edges if edge.kind == "route"])
+            yield Finding(
+                code="AF111",
+                message=f"the loop of {_listed(part)} has no way out to an end",
+                hint="give one of its nodes a route that leaves the loop and comes to an end",
+                workflow=workflow.id,
+                node=part[0],
+                place=shape.nodes[part[0]].place,
+                path=cycle,
+            )
+
+
+def shadowed(workflow: Workflow[Any]) -> Iterator[Finding]:
+    """No route stands after one that always matches."""
+    for node in workflow.nodes:
+        always = next((route for route in node.routes if not route.conditional), None)
+        if always is None:
+            continue
+        for route in node.routes[node.routes.index(always) + 1 :]:
+            yield Finding(
+                code="AF115",
+                message=f"node {node.id!r}: the route {route} comes after {always}, which always matches",
+                hint="put the unconditional route last, or give it a condition",
+                workflow=workflow.id,
+                node=node.id,
+                place=route.place or node.place,
+            )
+
+
+def _dangling(workflow: Workflow[Any], code: str, message: str, id: str) -> Finding:
+    return Finding(
+        code=code,
+        message=f"workflow {workflow.id!r}: {message}",
+        hint=_nearest(id, workflow.shape.nodes),
+        workflow=str(workflow.id),
+        place=workflow.place,
+    )
+
+
+def _nearest(id: object, known: Iterable[str]) -> str:
+    names = list(known)
+    close = difflib.get_close_matches(str(id), names, n=1)
+    if close:
+        return f"did you mean {close[0]!r}?"
+    return f"the nodes are {_listed(names)}" if names else "declare the node"
+
+
+def _listed(ids: Iterable[str], most: int = 8) -> str:
+    names = [repr(id) for id in ids]
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+CHECKS = (targets, reachability, ends, shadowed)

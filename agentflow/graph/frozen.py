@@ -1,0 +1,324 @@
+"""Read-only values: what a state holds, so that nobody can change it behind the engine's back.
+
+Containers are rebuilt once, when they enter the state, as subclasses of the builtin ones that refuse every change; reading
+them costs what reading a builtin costs. Objects that cannot be made read-only (instances of users' classes) are copied on
+their way in, and every reader is lent a copy of their own. Immutable values, frozen dataclasses of such among them, are shared.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import datetime
+import decimal
+import enum
+import fractions
+import pathlib
+import re
+import types
+import uuid
+from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, ValuesView
+from typing import Any, NoReturn, SupportsIndex
+
+__all__ = [
+    "FrozenDict",
+    "FrozenList",
+    "FrozenSet",
+    "GrowingList",
+    "State",
+    "freeze",
+    "lend",
+    "shared",
+]
+
+_ATOMS: frozenset[type] = frozenset(
+    {
+        *(type(None), bool, int, float, complex, str, bytes, range, type(Ellipsis)),
+        *(decimal.Decimal, fractions.Fraction, uuid.UUID, re.Pattern),
+        *(datetime.date, datetime.datetime, datetime.time, datetime.timedelta, datetime.timezone),
+        *(pathlib.PurePosixPath, pathlib.PureWindowsPath, pathlib.PosixPath, pathlib.WindowsPath),
+        *(type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType),
+    }
+)
+
+
+def _refuse(self: object, *_args: object, **_kwargs: object) -> NoReturn:
+    kind = type(self).__mro__[-2].__name__
+    raise TypeError(
+        f"the state is read-only: this {kind} cannot be changed in place; "
+        f"return the new value from the node, or work on a copy ({kind}(…) or copy.copy)"
+    )
+
+
+class FrozenList(list[Any]):
+    """A list that refuses every change; `copy()`, slices and `+` give ordinary lists."""
+
+    __slots__ = ()
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
+    append = extend = insert = remove = pop = clear = sort = reverse = _refuse
+
+    def __copy__(self) -> list[Any]:
+        return list(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> list[Any]:
+        return [copy.deepcopy(item, memo) for item in self]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return list, (list(self),)
+
+
+class GrowingList(FrozenList):
+    """A frozen list to which the engine itself appends, so that a growing field costs only what is new."""
+
+    __slots__ = ()
+
+
+class FrozenDict(dict[Any, Any]):
+    """A dict that refuses every change; `copy()` and `|` give ordinary dicts."""
+
+    __slots__ = ()
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    pop = popitem = clear = update = setdefault = _refuse
+
+    def copy(self) -> dict[Any, Any]:
+        return dict(self)
+
+    def __copy__(self) -> dict[Any, Any]:
+        return dict(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> dict[Any, Any]:
+        return {copy.deepcopy(key, memo): copy.deepcopy(self[key], memo) for key in self}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dict, (dict(self),)
+
+
+class FrozenSet(set[Any]):
+    """A set that refuses every change; `copy()` and the set operators give ordinary sets."""
+
+    __slots__ = ()
+    __iand__ = __ior__ = __isub__ = __ixor__ = _refuse
+    add = clear = discard = pop = remove = update = _refuse
+    difference_update = intersection_update = symmetric_difference_update = _refuse
+
+    def copy(self) -> set[Any]:
+        return set(self)
+
+    def __copy__(self) -> set[Any]:
+        return set(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> set[Any]:
+        return {copy.deepcopy(item, memo) for item in self}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return set, (set(self),)
+
+
+class _LendingList(FrozenList):
+    """A frozen list with items that must not be shared: whoever looks at one is lent a copy."""
+
+    __slots__ = ()
+
+    def __getitem__(self, index: SupportsIndex | slice) -> Any:
+        found = list.__getitem__(self, index)
+        return [lend(item) for item in found] if isinstance(index, slice) else lend(found)
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(lend, list.__iter__(self))
+
+    def __reversed__(self) -> Iterator[Any]:
+        return map(lend, list.__reversed__(self))
+
+    def __add__(self, other: Any) -> list[Any]:
+        return [*self, *other]
+
+    def __mul__(self, times: SupportsIndex) -> list[Any]:
+        return [item for _ in range(int(times)) for item in self]
+
+    __rmul__ = __mul__
+
+    def copy(self) -> list[Any]:
+        return list(self)
+
+
+class _LendingGrowingList(_LendingList, GrowingList):
+    """A growing list whose items must not be shared."""
+
+    __slots__ = ()
+
+
+class _LendingDict(FrozenDict):
+    """A frozen dict with values that must not be shared: whoever looks at one is lent a copy."""
+
+    __slots__ = ()
+
+    def __getitem__(self, key: Any) -> Any:
+        return lend(dict.__getitem__(self, key))
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        return lend(dict.__getitem__(self, key)) if key in self else default
+
+    def __iter__(self) -> Iterator[Any]:
+        # Overridden on purpose: it makes `dict(x)`, `{**x}` and `x | y` go through `__getitem__`.
+        return dict.__iter__(self)
+
+    def keys(self) -> KeysView[Any]:  # type: ignore[override]
+        return KeysView(self)
+
+    def values(self) -> ValuesView[Any]:  # type: ignore[override]
+        return ValuesView(self)
+
+    def items(self) -> ItemsView[Any, Any]:  # type: ignore[override]
+        return ItemsView(self)
+
+    def __or__(self, other: Any) -> dict[Any, Any]:
+        return {**self, **other}
+
+    def __ror__(self, other: Any) -> dict[Any, Any]:
+        return {**other, **self}
+
+
+class State(FrozenDict):
+    """The data of a run as nodes see it: a read-only mapping of its fields.
+
+    It is the live state of the run, so only the engine writes to it, by `write`.
+    """
+
+    __slots__ = ()
+    _lending: type[State]
+
+    def write(self, values: dict[str, Any]) -> None:
+        """Put validated, frozen values into the state. For the engine alone."""
+        dict.update(self, values)
+        for value in values.values():
+            if type(value) not in _SHARED and not shared(value):
+                self.__class__ = self._lending
+                break
+
+    @classmethod
+    def with_attributes(cls, names: Iterable[str]) -> type[State]:
+        """A state class that offers the fields `names` as attributes too."""
+        fields = {name: property(_reader(name), doc=f"The field {name!r}.") for name in names}
+        plain: type[State] = type("State", (State,), {"__slots__": (), **fields})
+        plain._lending = type("State", (_LendingDict, State), {"__slots__": (), **fields})
+        return plain
+
+
+State._lending = type("State", (_LendingDict, State), {"__slots__": ()})
+
+
+def _reader(name: str) -> Callable[[State], Any]:
+    def read(state: State) -> Any:
+        try:
+            return state[name]
+        except KeyError:
+            raise AttributeError(f"the state has no field {name!r} yet") from None
+
+    return read
+
+
+_SHARED = _ATOMS | {
+    *(FrozenList, FrozenDict, FrozenSet, GrowingList),
+    *(_LendingList, _LendingDict, _LendingGrowingList),
+}
+
+
+def shared(value: object) -> bool:
+    """Whether a frozen value may be handed to everybody, because nobody can change it through what they hold."""
+    kind = type(value)
+    if kind in _SHARED or isinstance(value, enum.Enum | type):
+        return True
+    if isinstance(value, tuple | frozenset):
+        return all(map(shared, value))
+    if dataclasses.is_dataclass(kind) and kind.__dataclass_params__.frozen:  # type: ignore[attr-defined]
+        return all(shared(getattr(value, field.name, None)) for field in dataclasses.fields(kind))
+    return False
+
+
+def lend(value: Any) -> Any:
+    """What a reader is given of a value in the state: the value itself, or a copy where it could be changed."""
+    return value if type(value) in _SHARED or shared(value) else copy.deepcopy(value)
+
+
+def freeze(value: Any) -> Any:
+    """The value as a state may hold it: unchangeable containers, and own copies of everything else that can change.
+
+    Raises:
+        Exception: Whatever copying an object of a user's class raises (a lock or an open file cannot be copied).
+    """
+    kind = type(value)
+    if kind in _ATOMS:
+        return value
+    freezer = _FREEZERS.get(kind)
+    if freezer is not None:
+        return freezer(value)
+    if isinstance(value, tuple):
+        return _frozen_tuple(value)
+    return value if shared(value) else copy.deepcopy(value)
+
+
+def thaw(value: Any) -> Any:
+    """An ordinary value, equal to a frozen one and the reader's to change."""
+    kind = type(value)
+    if kind in _ATOMS:
+        return value
+    if isinstance(value, FrozenList):
+        return [thaw(item) for item in list.__iter__(value)]
+    if isinstance(value, FrozenDict):
+        return {key: thaw(item) for key, item in dict.items(value)}
+    if isinstance(value, FrozenSet):
+        return set(value)
+    if kind is tuple:
+        return tuple(thaw(item) for item in value)
+    return lend(value)
+
+
+def _frozen_list(value: Iterable[Any]) -> FrozenList:
+    items = [freeze(item) for item in value]
+    return FrozenList(items) if all(map(shared, items)) else _LendingList(items)
+
+
+def _frozen_dict(value: dict[Any, Any]) -> FrozenDict:
+    items = {freeze(key): freeze(item) for key, item in dict.items(value)}
+    return FrozenDict(items) if all(map(shared, items.values())) else _LendingDict(items)
+
+
+def _frozen_tuple(value: tuple[Any, ...]) -> tuple[Any, ...]:
+    items = [freeze(item) for item in value]
+    if all(new is old for new, old in zip(items, value, strict=True)):
+        return value
+    make: Callable[[Iterable[Any]], tuple[Any, ...]] = getattr(type(value), "_make", tuple)
+    return make(items)
+
+
+def growing(value: list[Any]) -> GrowingList:
+    """A frozen list of its own that `extend` may lengthen."""
+    return GrowingList(value) if all(map(shared, value)) else _LendingGrowingList(value)
+
+
+def extend(target: GrowingList, items: list[Any]) -> None:
+    """Lengthen a growing list in place by frozen items. For the engine alone."""
+    list.extend(target, list.__iter__(items))
+    if type(target) is GrowingList and not all(map(shared, list.__iter__(items))):
+        target.__class__ = _LendingGrowingList
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+_FREEZERS: dict[type, Callable[[Any], Any]] = {
+    list: _frozen_list,
+    dict: _frozen_dict,
+    set: FrozenSet,
+    tuple: _frozen_tuple,
+    FrozenList: _itself,
+    FrozenDict: _itself,
+    FrozenSet: _itself,
+    _LendingList: _itself,
+    _LendingDict: _itself,
+    # A growing list goes on growing where it is: elsewhere it is a value of its own.
+    GrowingList: FrozenList,
+    _LendingGrowingList: lambda value: _LendingList(list.__iter__(value)),
+    State: _frozen_dict,
+}

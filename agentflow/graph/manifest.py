@@ -1,0 +1,161 @@
+"""The manifest: what a workflow may do, as JSON data; and its digest."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from agentflow.graph.condition import AllOf, AnyOf, Condition, Not, Test
+
+if TYPE_CHECKING:
+    from agentflow.graph.kinds import Kind
+    from agentflow.graph.node import Node
+    from agentflow.graph.route import Route
+    from agentflow.graph.schema import Schema
+    from agentflow.graph.workflow import Workflow
+
+__all__ = ["callable_name", "condition_data", "fingerprint", "manifest", "type_name"]
+
+
+def manifest(workflow: Workflow[Any]) -> dict[str, Any]:
+    """Everything that a workflow declares, as JSON data."""
+    return {
+        "id": workflow.id,
+        "version": workflow.version,
+        "description": workflow.description,
+        "entry": workflow.entry,
+        "inputs": list(workflow.inputs),
+        "optional_inputs": list(workflow.optional_inputs),
+        "open_inputs": workflow.open_inputs,
+        "state": _state(workflow.schema),
+        "result": type_name(workflow.result),
+        "max_rounds": 1 if workflow.max_rounds is None else workflow.max_rounds,
+        "on_error": workflow.on_error,
+        "on_limit": workflow.on_limit,
+        "nodes": [_node(node) for node in workflow.nodes],
+    }
+
+
+def fingerprint(workflow: Workflow[Any]) -> str:
+    """A SHA-256 digest of the manifest without descriptions, metadata and the version."""
+    text = json.dumps(_bare(manifest(workflow)), sort_keys=True, ensure_ascii=True, default=repr)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+_LABELS = frozenset({"description", "metadata", "version"})
+
+
+def _bare(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {key: _bare(value) for key, value in data.items() if key not in _LABELS}
+    return [_bare(item) for item in data] if isinstance(data, list) else data
+
+
+def _state(schema: Schema) -> dict[str, Any] | None:
+    if not schema.typed:
+        return None
+    return {
+        name: {
+            "type": type_name(spec.annotation),
+            "required": spec.required,
+            "default": spec.default is not None,
+            "reducer": None if spec.reducer is None else str(spec.reducer),
+        }
+        for name, spec in schema.fields.items()
+    }
+
+
+def _node(node: Node) -> dict[str, Any]:
+    return {
+        "id": node.id,
+        "description": node.description,
+        "requires": list(node.requires),
+        "provides": list(node.provides),
+        "may_provide": list(node.may_provide),
+        "run": None if node.run is None else callable_name(node.run),
+        "kind": None if node.kind is None else _kind(node.kind),
+        "routes": [_route(route) for route in node.routes],
+        "starts_round": node.starts_round,
+        "on_error": node.on_error,
+        "timeout": node.timeout,
+        "retry": None
+        if node.retry is None
+        else {
+            "attempts": node.retry.attempts,
+            "backoff": callable_name(node.retry.backoff)
+            if callable(node.retry.backoff)
+            else node.retry.backoff,
+            "on": [type_name(kind) for kind in _as_tuple(node.retry.on)],
+        },
+        "uses": None
+        if node.uses is None
+        else {"model_calls": node.uses.model_calls, "tool_calls": node.uses.tool_calls},
+        "metadata": dict(node.metadata),
+        "waive": dict(node.waive),
+    }
+
+
+def _kind(kind: Kind) -> dict[str, Any]:
+    return {
+        "subflow": manifest(kind.workflow),
+        "inputs": dict(kind.inputs),
+        "outputs": dict(kind.outputs),
+    }
+
+
+def _route(route: Route) -> dict[str, Any]:
+    when: Any = None
+    if isinstance(route.when, Condition):
+        when = condition_data(route.when)
+    elif route.when is not None:
+        when = callable_name(route.when)
+    return {
+        "kind": route.kind,
+        "target": route.target,
+        "field": route.field,
+        "function": None if route.function is None else callable_name(route.function),
+        "when": when,
+        "reads": None if route.reads is None else list(route.reads),
+    }
+
+
+def condition_data(condition: Condition) -> dict[str, Any]:
+    """A condition in its declarative form, values left as they are."""
+    match condition:
+        case Test(path, op, value):
+            data: dict[str, Any] = {"field": ".".join(path), "op": op}
+            if op not in ("exists", "is_none"):
+                data["value"] = list(value) if op == "is_in" else value
+            return data
+        case AllOf(parts):
+            return {"all": [condition_data(part) for part in parts]}
+        case AnyOf(parts):
+            return {"any": [condition_data(part) for part in parts]}
+        case Not(part):
+            return {"not": condition_data(part)}
+    raise TypeError(f"{condition!r} is no condition as data")
+
+
+def callable_name(function: Callable[..., Any]) -> str:
+    """`module:qualified.name` of a callable; of its type for objects without a name."""
+    named = function if hasattr(function, "__qualname__") else type(function)
+    return f"{named.__module__}:{named.__qualname__}"
+
+
+def type_name(hint: Any) -> str | None:
+    """A type in words that do not change between processes."""
+    if hint is None:
+        return None
+    if isinstance(hint, type) and not hasattr(hint, "__args__"):
+        return (
+            hint.__qualname__
+            if hint.__module__ == "builtins"
+            else f"{hint.__module__}:{hint.__qualname__}"
+        )
+    return repr(hint)
+
+
+def _as_tuple(kinds: Any) -> tuple[Any, ...]:
+    return kinds if isinstance(kinds, tuple) else (kinds,)

@@ -1,0 +1,158 @@
+"""A workflow compiled for the hot loop: targets resolved, contracts made, nothing left to reflect on.
+
+Made once for each definition, never changed by a run, shared by all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from agentflow.graph.calling import is_async, takes_context
+from agentflow.graph.condition import Condition
+from agentflow.graph.frozen import State
+from agentflow.graph.schema import ANY, Contract, FieldSpec, Schema
+
+if TYPE_CHECKING:
+    from agentflow.graph.kinds import Kind
+    from agentflow.graph.limits import Retry, Uses
+    from agentflow.graph.node import Node
+    from agentflow.graph.route import Route
+    from agentflow.graph.workflow import Workflow
+
+__all__ = ["Plan", "PlanNode", "PlanRoute", "compile_plan", "result_contract"]
+
+
+class PlanRoute:
+    """A route with its target and its test resolved."""
+
+    __slots__ = ("field", "function", "index", "route", "target", "test", "trusted")
+
+    def __init__(self, route: Route, index: int) -> None:
+        self.route = route
+        self.index = index
+        self.target: PlanNode | None = None
+        self.field = route.field if route.kind == "deliver" else None
+        self.function = route.function
+        # Conditions as data always answer with a bool; a function of the author's is held to it at every call.
+        self.trusted = isinstance(route.when, Condition)
+        self.test: Callable[[Any], Any] | None
+        if isinstance(route.when, Condition):
+            self.test = route.when.predicate
+        else:
+            self.test = route.when
+
+
+class PlanNode:
+    """A node as the hot loop wants it."""
+
+    __slots__ = (
+        "always",
+        "function",
+        "id",
+        "index",
+        "kind",
+        "node",
+        "on_error",
+        "plain",
+        "provides",
+        "reducing",
+        "requires",
+        "retry",
+        "routes",
+        "starts_round",
+        "takes_context",
+        "threaded",
+        "timeout",
+        "uses",
+        "writes",
+    )
+
+    def __init__(self, node: Node, index: int, schema: Schema) -> None:
+        self.node = node
+        self.id = node.id
+        self.index = index
+        self.requires = node.requires
+        self.provides = node.provides
+        self.starts_round = node.starts_round
+        self.writes: dict[str, FieldSpec] = {name: schema.field(name) for name in node.may_write}
+        self.reducing = any(spec.reducer is not None for spec in self.writes.values())
+        self.kind: Kind | None = node.kind
+        self.function: Callable[..., Any] = node
+        self.takes_context = self.threaded = False
+        if node.run is not None:
+            self.function = node.run
+            self.takes_context = takes_context(node.run)
+            self.threaded = not is_async(node.run)
+        self.timeout: float | None = node.timeout
+        self.retry: Retry | None = node.retry
+        self.uses: Uses | None = node.uses
+        # The body is one await of one coroutine, with nothing around it.
+        self.plain = not (self.threaded or self.kind or self.timeout or self.retry)
+        self.routes = tuple(PlanRoute(route, at) for at, route in enumerate(node.routes))
+        self.always: PlanRoute | None = None
+        if self.routes and self.routes[0].test is None:
+            self.always = self.routes[0]
+        self.on_error: PlanNode | None = None
+
+
+class Plan:
+    """A workflow ready to be run."""
+
+    __slots__ = (
+        "entry",
+        "inputs",
+        "max_rounds",
+        "nodes",
+        "on_limit",
+        "result",
+        "schema",
+        "state_class",
+        "with_default",
+        "workflow",
+    )
+
+    def __init__(self, workflow: Workflow[Any]) -> None:
+        schema = workflow.schema
+        self.workflow = workflow
+        self.schema = schema
+        self.nodes: dict[str, PlanNode] = {
+            node.id: PlanNode(node, index, schema) for index, node in enumerate(workflow.nodes)
+        }
+        self.entry = self.nodes[workflow.entry]
+        self.on_limit = self.nodes[workflow.on_limit] if workflow.on_limit else None
+        self.max_rounds = 1 if workflow.max_rounds is None else workflow.max_rounds
+        self.inputs: Mapping[str, FieldSpec] = {
+            name: schema.field(name) for name in (*workflow.inputs, *workflow.optional_inputs)
+        }
+        self.with_default = schema.with_default()
+        self.state_class = State.with_attributes(schema.fields) if schema.attributes else State
+        self.result = result_contract(workflow.result)
+        for node in self.nodes.values():
+            self._resolve(node)
+
+    def _resolve(self, node: PlanNode) -> None:
+        for route in node.routes:
+            if route.route.target is not None:
+                route.target = self.nodes[route.route.target]
+        handler = node.node.on_error or self.workflow.on_error
+        if handler is not None and handler != node.id:
+            node.on_error = self.nodes[handler]
+
+
+def result_contract(result: Any) -> Contract:
+    """The compiled contract of a workflow's results."""
+    return ANY if result is None else Contract(result)
+
+
+def compile_plan(workflow: Workflow[Any]) -> Plan:
+    """The plan of a workflow.
+
+    Raises:
+        DefinitionError: The workflow has error findings.
+    """
+    if not workflow.report.ok:
+        from agentflow.errors import DefinitionError
+
+        raise DefinitionError(workflow.id, workflow.report.findings)
+    return Plan(workflow)

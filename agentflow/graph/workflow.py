@@ -1,0 +1,330 @@
+"""Workflows: immutable definitions, checked when they are made, run as often as you like."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+
+from agentflow.errors import DefinitionError
+from agentflow.graph.node import Node
+from agentflow.graph.place import Place, calling_place
+from agentflow.graph.schema import Schema, schema_of
+from agentflow.graph.shape import Shape
+
+if TYPE_CHECKING:
+    import os
+
+    from agentflow.graph.findings import Report
+    from agentflow.graph.plan import Plan
+
+__all__ = ["Workflow", "define_workflow", "validate"]
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Workflow(Generic[R]):
+    """An immutable definition of what an agent may do; made by `define_workflow`.
+
+    Args:
+        id: The workflow's name, in the same form as a node's id.
+        nodes: Its nodes, in declared order.
+        state: What the author gave as state schema.
+        inputs: The fields that a run must be given.
+        optional_inputs: The fields that a run may be given besides.
+        open_inputs: Whether a run may be given any field, because nothing was declared.
+        entry: The id of the node where every run starts.
+        result: The type that every result is checked against; `None` for any value.
+        max_rounds: How many rounds one run of this workflow may take; `None` if the author did not say (then 1).
+        on_error: The node that is entered when a node without `on_error` of its own fails.
+        on_limit: The node that is entered once when rounds run out.
+        version: The author's version of the definition.
+        description: What it is for.
+        waive: Codes of findings that are accepted anywhere in it, each with the reason.
+    """
+
+    id: str
+    nodes: tuple[Node, ...]
+    state: Any = None
+    inputs: tuple[str, ...] = ()
+    optional_inputs: tuple[str, ...] = ()
+    open_inputs: bool = False
+    entry: str = ""
+    result: Any = None
+    max_rounds: int | None = None
+    on_error: str | None = None
+    on_limit: str | None = None
+    version: str = "1"
+    description: str = ""
+    waive: Mapping[str, str] = dataclasses.field(default_factory=lambda: MappingProxyType({}))
+    slips: tuple[str, ...] = ()
+    place: Place | None = None
+    schema: Schema = dataclasses.field(default_factory=Schema)
+
+    def __repr__(self) -> str:
+        return f"<Workflow {self.id!r} version {self.version!r}, {len(self.nodes)} nodes>"
+
+    @cached_property
+    def shape(self) -> Shape:
+        """The graph of the workflow: its nodes and every way from one to another."""
+        return Shape.of(self)
+
+    @cached_property
+    def report(self) -> Report:
+        """Everything the validator has to say of this definition."""
+        from agentflow.graph.checks import check
+
+        return check(self)
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The definition compiled for the engine: indexed and resolved."""
+        from agentflow.graph.plan import compile_plan
+
+        return compile_plan(self)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A digest of everything that decides how runs go: no descriptions, no addresses."""
+        from agentflow.graph.manifest import fingerprint
+
+        return fingerprint(self)
+
+    def manifest(self) -> dict[str, Any]:
+        """What the workflow may do, as JSON data: nodes, contracts, routes, limits."""
+        from agentflow.graph.manifest import manifest
+
+        return manifest(self)
+
+    def to_spec(self) -> dict[str, Any]:
+        """The declarative form, as JSON data that `from_spec` turns back into the same workflow.
+
+        Raises:
+            SpecError: Something has no declarative form, such as a callable that cannot be imported by name.
+        """
+        from agentflow.graph.spec import to_spec
+
+        return to_spec(self)
+
+    @classmethod
+    def from_spec(cls, source: Mapping[str, Any] | str | os.PathLike[str]) -> Workflow[Any]:
+        """The workflow of a declarative form: a mapping, or the path of a `.json`, `.yaml` or `.yml` file.
+
+        Raises:
+            SpecError: The file cannot be read, or does not satisfy the schema; places are JSON pointers.
+            DefinitionError: The workflow has error findings.
+        """
+        from agentflow.graph.spec import from_spec
+
+        return from_spec(source)
+
+    def to_mermaid(self) -> str:
+        """The graph as a Mermaid flowchart."""
+        from agentflow.graph.draw import to_mermaid
+
+        return to_mermaid(self)
+
+    def to_dot(self) -> str:
+        """The graph in the DOT language of Graphviz."""
+        from agentflow.graph.draw import to_dot
+
+        return to_dot(self)
+
+    async def run(self, input: Mapping[str, Any] | None = None, **options: Any) -> R:
+        """Run the workflow once, on an engine of its own; takes what `Engine` and `Engine.run` take.
+
+        Returns:
+            The value that the workflow delivered, checked against `result`.
+        """
+        from agentflow.run.engine import run_once
+
+        value: R = await run_once(self, input, **options)
+        return value
+
+    def run_sync(self, input: Mapping[str, Any] | None = None, **options: Any) -> R:
+        """Run the workflow once and wait for it, from code that is not async."""
+        from agentflow.run.engine import run_once_sync
+
+        value: R = run_once_sync(self, input, **options)
+        return value
+
+
+@overload
+def define_workflow(
+    id: str,
+    *,
+    nodes: Iterable[Node],
+    state: Any = None,
+    inputs: Iterable[str] | None = None,
+    optional_inputs: Iterable[str] | None = None,
+    entry: str | None = None,
+    result: type[R],
+    max_rounds: int | None = None,
+    on_error: str | None = None,
+    on_limit: str | None = None,
+    version: str = "1",
+    description: str = "",
+    waive: Mapping[str, str] | None = None,
+) -> Workflow[R]: ...
+@overload
+def define_workflow(
+    id: str,
+    *,
+    nodes: Iterable[Node],
+    state: Any = None,
+    inputs: Iterable[str] | None = None,
+    optional_inputs: Iterable[str] | None = None,
+    entry: str | None = None,
+    result: Any = None,
+    max_rounds: int | None = None,
+    on_error: str | None = None,
+    on_limit: str | None = None,
+    version: str = "1",
+    description: str = "",
+    waive: Mapping[str, str] | None = None,
+) -> Workflow[Any]: ...
+def define_workflow(
+    id: str,
+    *,
+    nodes: Iterable[Node],
+    state: Any = None,
+    inputs: Iterable[str] | None = None,
+    optional_inputs: Iterable[str] | None = None,
+    entry: str | None = None,
+    result: Any = None,
+    max_rounds: int | None = None,
+    on_error: str | None = None,
+    on_limit: str | None = None,
+    version: str = "1",
+    description: str = "",
+    waive: Mapping[str, str] | None = None,
+) -> Workflow[Any]:
+    """Define a workflow and prove that it can run.
+
+    Args:
+        id: Letters, digits and `_ - .`, starting with a letter or `_`.
+        nodes: The nodes, made with `node`, `subflow` and their kin.
+        state: A TypedDict, a pydantic model class or a dataclass that names the state's fields; `None` for untyped.
+        inputs: The fields that a run must be given; default: those that the schema requires.
+        optional_inputs: Further fields that a run may be given; default: the schema's other fields that are no node's
+            to provide.
+        entry: The id of the first node; default: the first in `nodes`.
+        result: The type that results are checked against.
+        max_rounds: How many rounds a run may take; a workflow with a loop has to say.
+        on_error: The node to enter when a node fails that names none of its own.
+        on_limit: The node to enter, once, when rounds run out.
+        version: The version of the definition, recorded with every run.
+        description: What the workflow is for.
+        waive: Codes of findings that are accepted, each with the reason.
+
+    Raises:
+        DefinitionError: There are error findings; `.findings` is the complete list.
+    """
+    workflow = assemble(
+        id,
+        nodes,
+        place=calling_place(),
+        state=state,
+        inputs=inputs,
+        optional_inputs=optional_inputs,
+        entry=entry,
+        result=result,
+        max_rounds=max_rounds,
+        on_error=on_error,
+        on_limit=on_limit,
+        version=version,
+        description=description,
+        waive=waive,
+    )
+    report = workflow.report
+    if not report.ok:
+        raise DefinitionError(workflow.id, report.findings)
+    return workflow
+
+
+def validate(*subject: Any, **options: Any) -> Report:
+    """Everything the validator has to say of a workflow, a declarative form or loose nodes; never raises for findings.
+
+    Args:
+        subject: One workflow, one declarative form (a mapping or a path), or the nodes of a workflow.
+        options: For nodes, what `define_workflow` takes besides; `id` is optional here.
+    """
+    if len(subject) == 1 and isinstance(subject[0], Workflow):
+        return subject[0].report
+    if len(subject) == 1 and not isinstance(subject[0], Node):
+        from agentflow.graph.spec import report_of
+
+        return report_of(subject[0])
+    name = options.pop("id", "workflow")
+    return assemble(name, subject, place=calling_place(), **options).report
+
+
+def assemble(
+    id: str,
+    nodes: Iterable[Node],
+    *,
+    place: Place | None,
+    state: Any = None,
+    inputs: Iterable[str] | None = None,
+    optional_inputs: Iterable[str] | None = None,
+    entry: str | None = None,
+    waive: Mapping[str, str] | None = None,
+    **rest: Any,
+) -> Workflow[Any]:
+    """A workflow as it was declared, not yet checked: its `report` may hold errors."""
+    slips: list[str] = []
+    found = _nodes(nodes, slips)
+    schema = schema_of(state)
+    must = _names("inputs", inputs, slips)
+    may = _names("optional_inputs", optional_inputs, slips)
+    if must is None:
+        must = tuple(name for name in schema.required() if name not in (may or ()))
+    if may is None:
+        written = frozenset[str]().union(*(node.may_write for node in found))
+        may = tuple(name for name in schema.fields if name not in must and name not in written)
+    return Workflow(
+        id=id,
+        nodes=found,
+        state=state,
+        inputs=must,
+        optional_inputs=may,
+        open_inputs=state is None and inputs is None and optional_inputs is None,
+        entry=(found[0].id if found else "") if entry is None else entry,
+        waive=MappingProxyType(dict(waive or {})),
+        slips=tuple(slips),
+        place=place,
+        schema=schema,
+        **rest,
+    )
+
+
+def _nodes(nodes: object, slips: list[str]) -> tuple[Node, ...]:
+    if isinstance(nodes, str) or not isinstance(nodes, Iterable):
+        slips.append(f"nodes={nodes!r} is no list of nodes")
+        return ()
+    found = tuple(nodes)
+    slips.extend(
+        f"nodes[{index}] is {item!r}; make it a node with @node"
+        for index, item in enumerate(found)
+        if not isinstance(item, Node)
+    )
+    return tuple(item for item in found if isinstance(item, Node))
+
+
+def _names(what: str, names: object, slips: list[str]) -> tuple[str, ...] | None:
+    if names is None:
+        return None
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        slips.append(f"{what}={names!r} is no list of field names")
+        return ()
+    found = tuple(names)
+    slips.extend(
+        f"{what} names {name!r}, which is no field name"
+        for name in found
+        if not isinstance(name, str)
+    )
+    return tuple(dict.fromkeys(name for name in found if isinstance(name, str)))

@@ -1,0 +1,1 @@
+"""What happens: one run of a workflow, from its input to its end."""

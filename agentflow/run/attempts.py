@@ -1,0 +1,120 @@
+"""The attempts of a visit: retries, timeouts, and plain functions in worker threads."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import anyio.to_thread
+
+from agentflow.run.compose import perform
+from agentflow.run.context import NodeContext
+from agentflow.run.decide import UNRECOVERABLE, Failure, unwrapped
+from agentflow.run.detached import Detached
+from agentflow.run.effects import VisitRecord, emit
+
+if TYPE_CHECKING:
+    from agentflow.graph.plan import PlanNode
+    from agentflow.run.frame import Frame
+
+__all__ = ["attempt_until_done"]
+
+
+async def attempt_until_done(
+    frame: Frame, node: PlanNode, visit: int, failure: Failure | None
+) -> Any:
+    """The update of the first attempt that succeeds.
+
+    Raises:
+        Exception: What the last attempt raised.
+    """
+    record = VisitRecord()
+    attempts = 1 if node.retry is None else node.retry.attempts
+    for attempt in range(1, attempts + 1):
+        ctx = NodeContext(frame, node, visit, attempt, failure, record)
+        if frame.run.bus is not None:
+            emit(ctx, "node.started")
+        try:
+            return await _within_time(ctx, node)
+        except Exception as raised:
+            error = unwrapped(raised)
+            if attempt == attempts or frame.signal.fired or not _worth_another(node, error):
+                raise error from error.__cause__
+            delay = node.retry.delay(attempt) if node.retry else 0.0
+            data = {"error": type(error).__name__, "message": str(error), "delay": delay}
+            emit(ctx, "node.retried", data=data)
+        finally:
+            ctx.close()
+        if delay > 0:
+            await frame.run.clock.sleep(delay)
+        frame.signal.raise_if_cancelled()
+    raise AssertionError("a node has at least one attempt")
+
+
+def _worth_another(node: PlanNode, error: BaseException) -> bool:
+    if node.retry is None or isinstance(error, UNRECOVERABLE):
+        return False
+    return isinstance(error, node.retry.on)
+
+
+async def _within_time(ctx: NodeContext, node: PlanNode) -> Any:
+    if node.timeout is None:
+        return await _body(ctx, node)
+    if node.threaded:
+        with anyio.move_on_after(node.timeout):
+            return await _body(ctx, node)
+        raise _timeout(ctx, node.timeout)
+    return await _body_aside(ctx, node, node.timeout)
+
+
+async def _body(ctx: NodeContext, node: PlanNode) -> Any:
+    state = ctx.frame.state
+    if node.kind is not None:
+        return await perform(ctx, node.kind)
+    args = (state, ctx) if node.takes_context else (state,)
+    if not node.threaded:
+        return await node.function(*args)
+    return await _in_thread(ctx, node, args)
+
+
+async def _in_thread(ctx: NodeContext, node: PlanNode, args: tuple[Any, ...]) -> Any:
+    ended = False
+
+    def call() -> Any:
+        nonlocal ended
+        try:
+            return node.function(*args)
+        finally:
+            ended = True
+
+    try:
+        value = await anyio.to_thread.run_sync(call, abandon_on_cancel=True)
+    finally:
+        if not ended:
+            emit(ctx, "thread.abandoned")
+    # A plain function may still give a coroutine: a lambda around an async one, a mock, a decorator.
+    return await value if inspect.isawaitable(value) else value
+
+
+async def _body_aside(ctx: NodeContext, node: PlanNode, seconds: float) -> Any:
+    """The body in a task of its own, so that the visit can go on although the body ignores its timeout."""
+    task = Detached(ctx.frame.run.loop, lambda: _body(ctx, node))
+    ended = False
+    try:
+        with anyio.move_on_after(seconds):
+            await task.done.wait()
+            ended = True
+    finally:
+        # Also when the run itself is cancelled here: the body must not go on unnoticed.
+        if not ended and not await task.leave():
+            emit(ctx, "thread.abandoned")
+    if not ended:
+        raise _timeout(ctx, seconds)
+    if task.error is not None:
+        raise task.error
+    return task.value
+
+
+def _timeout(ctx: NodeContext, seconds: float) -> TimeoutError:
+    return TimeoutError(f"node {ctx.node_id!r} took longer than its timeout of {seconds:g} s")

@@ -1,0 +1,339 @@
+"""The node context: everything a running node may see and use."""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import anyio.from_thread
+
+from agentflow.errors import ContractError, RunCancelled
+from agentflow.run.decide import Bail, Failure
+from agentflow.run.effects import VisitRecord, effect, emit
+from agentflow.run.sublog import SubLog
+
+if TYPE_CHECKING:
+    from agentflow.graph.limits import Uses
+    from agentflow.graph.plan import PlanNode
+    from agentflow.run.frame import Frame
+    from agentflow.run.ledger import Ledger
+    from agentflow.run.ports import ModelCalls, Receipt, Reply, ToolCalls
+    from agentflow.run.run import Run
+    from agentflow.run.signal import CancelSignal
+
+__all__ = ["NodeContext", "SyncContext"]
+
+
+class NodeContext:
+    """What a node's function gets as `ctx`: the models, tools, signal and data of its visit, and nothing of others.
+
+    Attributes:
+        frame: The execution of the workflow that this visit belongs to; the kernel's own.
+        visit: Which visit of this node in this run, from 1.
+        attempt: Which try of the node's body inside the visit, from 1.
+        failure: In an error node, the failure that led here; else `None`.
+    """
+
+    __slots__ = (
+        "_models",
+        "_node",
+        "_over",
+        "_record",
+        "_tools",
+        "attempt",
+        "failure",
+        "frame",
+        "visit",
+    )
+
+    def __init__(
+        self,
+        frame: Frame,
+        node: PlanNode,
+        visit: int,
+        attempt: int = 1,
+        failure: Failure | None = None,
+        record: VisitRecord | None = None,
+    ) -> None:
+        self.frame = frame
+        self._node = node
+        self.visit = visit
+        self.attempt = attempt
+        self.failure = failure
+        self._record = record
+        self._over = False
+        self._models: ModelCalls | None = None
+        self._tools: ToolCalls | None = None
+
+    @property
+    def run(self) -> Run[Any]:
+        """The run, the same object wherever it is asked for."""
+        return self.frame.run
+
+    @property
+    def run_id(self) -> str:
+        """The id of the run; in a sub-workflow, of its own run."""
+        return self.frame.id
+
+    @property
+    def node_id(self) -> str:
+        """The id of this node."""
+        return self._node.id
+
+    @property
+    def uses(self) -> Uses | None:
+        """What one visit of this node may spend."""
+        return self._node.uses
+
+    @property
+    def round(self) -> int:
+        """The round of the run, from 1."""
+        return self.frame.round
+
+    @property
+    def signal(self) -> CancelSignal:
+        """Cancelled when this run is; hand it to whatever takes long."""
+        return self.frame.signal
+
+    @property
+    def context(self) -> dict[str, Any]:
+        """The caller's own map, one object for a run and everything below it."""
+        return self.frame.run.context
+
+    @property
+    def identity(self) -> Any:
+        """Who this is for, set by the host."""
+        return self.frame.run.identity
+
+    @property
+    def deps(self) -> Any:
+        """The live objects that the caller gave to the run."""
+        return self.frame.run.deps
+
+    @property
+    def ledger(self) -> Ledger:
+        """What was spent and what is left."""
+        return self.frame.ledger
+
+    @property
+    def record(self) -> VisitRecord:
+        """The effects of this visit; the kernel's own."""
+        if self._record is None:
+            self._record = VisitRecord()
+        return self._record
+
+    @property
+    def log(self) -> Any:
+        """A structlog logger that knows run, workflow, node, visit and attempt."""
+        import structlog
+
+        return structlog.get_logger("agentflow").bind(
+            run_id=self.run_id,
+            workflow=self.frame.plan.workflow.id,
+            node=self.node_id,
+            visit=self.visit,
+            attempt=self.attempt,
+        )
+
+    @property
+    def model(self) -> ModelCalls:
+        """The models of the engine, tied to the cancel, the budget and the facts of this visit."""
+        if self._models is None:
+            self._models = self.frame.run.engine.models.bind(self)
+        return self._models
+
+    @property
+    def tools(self) -> ToolCalls:
+        """The tools of the engine, tied to the cancel, the budget and the facts of this visit."""
+        if self._tools is None:
+            self._tools = self.frame.run.engine.tools.bind(self)
+        return self._tools
+
+    @property
+    def sync(self) -> SyncContext:
+        """The same calls for a plain function, which runs in a worker thread."""
+        return SyncContext(self)
+
+    def effect_key(self, name: str) -> str:
+        """A key for an effect of this visit: the same whenever this visit is gone through again, unique otherwise.
+
+        Made for idempotency keys of services outside.
+        """
+        return f"{self.frame.id}/{self.node_id}#{self.visit}/{name}"
+
+    def report(
+        self, used_model: bool | None = None, payload: Any = None, subs: SubLog | None = None
+    ) -> None:
+        """Tell observers how the work goes, as a `node.progress` fact.
+
+        Args:
+            used_model: Whether a model was used; not told is not known, which is not "no".
+            payload: Anything; seen only by observers that accept content.
+            subs: The sub log of this visit, as made by `ctx.sub_log()`.
+
+        Raises:
+            ContractError: `subs` is something else, or belongs to another visit; or this was called from a thread.
+        """
+        self._in_loop("report")
+        content: dict[str, Any] = {}
+        if payload is not None:
+            content["payload"] = payload
+        if subs is not None:
+            if not isinstance(subs, SubLog) or subs.ctx is not self:
+                raise ContractError(
+                    f"node {self.node_id!r}: report takes the sub log that ctx.sub_log() made in this visit, not {subs!r}"
+                )
+            content["subs"] = subs.read_all()
+        emit(self, "node.progress", data={"used_model": used_model}, content=content or None)
+
+    def sub_log(self) -> SubLog:
+        """A new log of plans and their results, for this visit."""
+        return SubLog(self)
+
+    async def once(self, key: str, function: Callable[[], Any]) -> Any:
+        """Call `function` once for this visit and `key`: a retry gets what the first call gave.
+
+        Args:
+            key: Names the effect within the visit.
+            function: Plain or async, without arguments.
+        """
+
+        async def perform() -> Any:
+            value = function()
+            return await value if inspect.isawaitable(value) else value
+
+        return await effect(self, "once", self.effect_key(key), None, perform)
+
+    def bail(self, value: Any) -> NoReturn:
+        """End the run, and everything above and beside this node, with `value` as its result."""
+        raise Bail(value)
+
+    def check_open(self) -> None:
+        """Raise `RunCancelled` if the run is cancelled or this visit is over: what comes late does not count."""
+        if self.frame.signal.fired:
+            raise RunCancelled(self.frame.signal.reason)
+        if self._over:
+            raise RunCancelled(f"the visit of node {self.node_id!r} is over")
+
+    def close(self) -> None:
+        """End the visit: nothing more can be done through this context."""
+        self._over = True
+
+    def _in_loop(self, name: str) -> None:
+        if threading.get_ident() != self.frame.run.thread:
+            raise ContractError(
+                f"node {self.node_id!r}: ctx.{name} was called from a worker thread; call ctx.sync.{name} there"
+            )
+
+    def __repr__(self) -> str:
+        return f"<NodeContext node {self.node_id!r} visit {self.visit} of run {self.run_id}>"
+
+
+class SyncContext:
+    """The calls of a node context for code in a worker thread: each one runs in the loop and is waited for."""
+
+    __slots__ = ("_ctx",)
+
+    def __init__(self, ctx: NodeContext) -> None:
+        self._ctx = ctx
+
+    @property
+    def model(self) -> SyncModelCalls:
+        """The models."""
+        return SyncModelCalls(self._ctx)
+
+    @property
+    def tools(self) -> SyncToolCalls:
+        """The tools."""
+        return SyncToolCalls(self._ctx)
+
+    def report(
+        self, used_model: bool | None = None, payload: Any = None, subs: SubLog | None = None
+    ) -> None:
+        """As `NodeContext.report`."""
+        _call(self._ctx, self._ctx.report, used_model, payload, subs)
+
+    def sub_log(self) -> SyncSubLog:
+        """As `NodeContext.sub_log`."""
+        return SyncSubLog(self._ctx)
+
+    def once(self, key: str, function: Callable[[], Any]) -> Any:
+        """As `NodeContext.once`; `function` runs in this thread if it is plain."""
+        return _wait(self._ctx, self._ctx.once, key, _in_this_thread(function))
+
+    def bail(self, value: Any) -> NoReturn:
+        """As `NodeContext.bail`."""
+        self._ctx.bail(value)
+
+
+class SyncModelCalls:
+    """The models, for code in a worker thread."""
+
+    __slots__ = ("_ctx",)
+
+    def __init__(self, ctx: NodeContext) -> None:
+        self._ctx = ctx
+
+    def invoke(self, input: Any, **options: Any) -> Reply:
+        """As `ctx.model.invoke`."""
+
+        async def invoke() -> Reply:
+            return await self._ctx.model.invoke(input, **options)
+
+        reply: Reply = _wait(self._ctx, invoke)
+        return reply
+
+
+class SyncToolCalls:
+    """The tools, for code in a worker thread."""
+
+    __slots__ = ("_ctx",)
+
+    def __init__(self, ctx: NodeContext) -> None:
+        self._ctx = ctx
+
+    def invoke(self, tool_id: str, input: Any = None, **options: Any) -> Receipt:
+        """As `ctx.tools.invoke`."""
+
+        async def invoke() -> Receipt:
+            return await self._ctx.tools.invoke(tool_id, input, **options)
+
+        receipt: Receipt = _wait(self._ctx, invoke)
+        return receipt
+
+
+class SyncSubLog(SubLog):
+    """A sub log for code in a worker thread."""
+
+    __slots__ = ()
+
+    def write(self, intention: Any) -> int:
+        number: int = _call(self.ctx, super().write, intention)
+        return number
+
+    def fix(self, number: int, result: Any = None) -> None:
+        _call(self.ctx, super().fix, number, result)
+
+
+def _in_this_thread(function: Callable[[], Any]) -> Callable[[], Any]:
+    # The loop asks for the function's value; a plain function is to do its work here, in the thread, not there.
+    async def perform() -> Any:
+        value = await anyio.to_thread.run_sync(function, abandon_on_cancel=True)
+        return await value if inspect.isawaitable(value) else value
+
+    return perform
+
+
+def _wait(ctx: NodeContext, call: Callable[..., Coroutine[Any, Any, Any]], *args: Any) -> Any:
+    if ctx.frame.run.thread is None:
+        # A context for tests has no loop behind it: the call gets one of its own.
+        return anyio.run(call, *args)
+    return anyio.from_thread.run(call, *args)
+
+
+def _call(ctx: NodeContext, call: Callable[..., Any], *args: Any) -> Any:
+    if ctx.frame.run.thread is None:
+        return call(*args)
+    return anyio.from_thread.run_sync(call, *args)

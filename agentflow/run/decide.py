@@ -1,0 +1,275 @@
+"""What next: pure functions of a plan, a state and an outcome. No I/O, no clock, nothing awaited.
+
+A run is deterministic given the results of its effects because everything that decides its way is here.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from agentflow.errors import (
+    BudgetExceeded,
+    ContractError,
+    DeliveryError,
+    Divergence,
+    RunCancelled,
+    RunConflict,
+)
+from agentflow.graph.frozen import State, freeze, thaw
+from agentflow.graph.reducer import append
+from agentflow.graph.schema import contract_error
+
+if TYPE_CHECKING:
+    from agentflow.graph.plan import Plan, PlanNode, PlanRoute
+
+__all__ = ["Bail", "Failure", "choose_route", "final_value", "first_state", "fresh_values", "join"]
+
+
+class Bail(BaseException):
+    """Ends the run with a value, through every `except Exception` on the way. Never seen outside of the kernel."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        super().__init__(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What an error node is told: the type of the error, its message, and the node that failed."""
+
+    type: str
+    message: str
+    node_id: str
+
+
+UNRECOVERABLE = (
+    BudgetExceeded,
+    ContractError,
+    DeliveryError,
+    Divergence,
+    RunCancelled,
+    RunConflict,
+)
+"""Errors that no retry and no error node may turn into a success."""
+
+
+def first_state(plan: Plan, input: Mapping[str, Any] | None) -> State:
+    """The state a run starts with: defaults, made anew, then the given input, validated field by field.
+
+    Raises:
+        ContractError: The input is no mapping, lacks a field, has one that is not declared, or an invalid value.
+    """
+    workflow = plan.workflow
+    given: Any = {} if input is None else input
+    if type(given) is not dict and not isinstance(given, Mapping):
+        raise ContractError(
+            f"the input of workflow {workflow.id!r} is {type(given).__name__}; give a mapping of field to value"
+        )
+    values: dict[str, Any] = {}
+    for spec in plan.with_default:
+        assert spec.default is not None
+        values[spec.name] = _accepted(
+            f"the default of {spec.name!r}", spec.value.accept, spec.default()
+        )
+    for name, value in dict.items(given) if isinstance(given, dict) else given.items():
+        spec_of_input = plan.inputs.get(name)
+        if spec_of_input is None:
+            if not workflow.open_inputs:
+                raise ContractError(_unknown_input(plan, name))
+            values[name] = _accepted(f"input {name!r}", freeze, value)
+        elif type(value) is spec_of_input.value.exact:
+            values[name] = value
+        else:
+            where = f"input {name!r} of workflow {workflow.id!r}"
+            values[name] = _accepted(where, spec_of_input.value.accept, value)
+    for name in workflow.inputs:
+        if name not in values:
+            needed = ", ".join(map(repr, workflow.inputs))
+            raise ContractError(
+                f"the input of workflow {workflow.id!r} lacks the field {name!r} (it needs {needed})"
+            )
+    state = plan.state_class()
+    state.write(values)
+    return state
+
+
+def _unknown_input(plan: Plan, name: object) -> str:
+    allowed = ", ".join(map(repr, plan.inputs)) or "no input at all"
+    return (
+        f"workflow {plan.workflow.id!r} takes no input field {name!r}; it takes {allowed} "
+        f"(declare further ones with inputs= or optional_inputs=)"
+    )
+
+
+def _accepted(where: str, accept: Any, value: Any) -> Any:
+    try:
+        return accept(value)
+    except Exception as error:
+        raise contract_error(where, value, error) from error
+
+
+def fresh_values(node: PlanNode, update: Any) -> dict[str, Any]:
+    """The validated, frozen values of an update; nothing is committed yet.
+
+    Raises:
+        ContractError: The update is no mapping, names an undeclared field, lacks a provided one, or a value is invalid.
+    """
+    if update is None:
+        update = {}
+    elif type(update) is not dict and not isinstance(update, Mapping):
+        if inspect.isawaitable(update):
+            _close(update)
+        raise ContractError(
+            f"{_name(node)} returned {type(update).__name__}; a node returns a mapping of the fields it changes, or None"
+        )
+    values: dict[str, Any] = {}
+    writes = node.writes
+    for name, value in update.items():
+        spec = writes.get(name)
+        if spec is None:
+            raise ContractError(_undeclared(node, name))
+        if type(value) is spec.delta.exact:
+            values[name] = value
+        else:
+            try:
+                values[name] = spec.delta.accept(value)
+            except Exception as error:
+                raise contract_error(f"{_name(node)}, field {name!r}", value, error) from error
+    for name in node.provides:
+        if name not in values:
+            raise ContractError(
+                f"{_name(node)} provides the field {name!r}, but its update does not hold it"
+            )
+    return values
+
+
+def _undeclared(node: PlanNode, name: object) -> str:
+    declared = ", ".join(map(repr, node.writes)) or "nothing"
+    return (
+        f"{_name(node)} returned the field {name!r}, which it does not declare (it declares {declared}); "
+        f"return only the fields that the node changes, and name them in provides or may_provide"
+    )
+
+
+def join(node: PlanNode, state: State, values: dict[str, Any]) -> dict[str, Any]:
+    """The new values of fields, deltas joined with what the state holds.
+
+    `append` works in place, so it comes last, when nothing can fail any more.
+    """
+    joined = dict(values)
+    for name, delta in values.items():
+        reducer = node.writes[name].reducer
+        if reducer is not None and reducer is not append:
+            where = f"{_name(node)}, field {name!r}, reducer {reducer}"
+            try:
+                joined[name] = node.writes[name].joined(dict.get(state, name), delta)
+            except Exception as error:
+                raise contract_error(where, delta, error) from error
+    for name, delta in values.items():
+        spec = node.writes[name]
+        if spec.reducer is append:
+            joined[name] = spec.joined(dict.get(state, name), delta)
+    return joined
+
+
+def choose_route(node: PlanNode, state: State) -> PlanRoute:
+    """The first route that matches the state.
+
+    Raises:
+        ContractError: None matches, or a condition raised or gave no `bool`.
+    """
+    for route in node.routes:
+        test = route.test
+        if test is None:
+            return route
+        try:
+            matched = test(state)
+        except Exception as error:
+            raise ContractError(
+                f"{_name(node)}: the condition of the route {route.route} raised {type(error).__name__}: {error}"
+            ) from error
+        if matched is True:
+            return route
+        if matched is not False:
+            if inspect.isawaitable(matched):
+                _close(matched)
+            raise ContractError(
+                f"{_name(node)}: the condition of the route {route.route} gave {matched!r}; it must give True or False"
+            )
+    tried = "; ".join(str(route.route) for route in node.routes)
+    raise ContractError(f"{_name(node)}: no route matches the state (tried: {tried})")
+
+
+def final_value(plan: Plan, node: PlanNode, route: PlanRoute, state: State) -> Any:
+    """The result that a route ends the run with, checked against the result contract.
+
+    Raises:
+        ContractError: The delivered field is absent, the finish function raised or is async, or the value is invalid.
+    """
+    if route.field is not None:
+        if route.field not in state:
+            raise ContractError(
+                f"{_name(node)} delivers the field {route.field!r}, which does not exist"
+            )
+        return checked_result(plan, dict.__getitem__(state, route.field))
+    assert route.function is not None
+    try:
+        value = route.function(state)
+    except Exception as error:
+        raise ContractError(
+            f"{_name(node)}: the finish function raised {type(error).__name__}: {error}"
+        ) from error
+    if inspect.isawaitable(value):
+        _close(value)
+        raise ContractError(
+            f"{_name(node)}: the finish function gave an awaitable; it must be synchronous"
+        )
+    return checked_result(plan, value)
+
+
+def checked_result(plan: Plan, value: Any) -> Any:
+    """A value as the result of a run: the caller's own to change, and valid by the result contract."""
+    try:
+        return plan.result.validate(thaw(value))
+    except Exception as error:
+        raise contract_error(
+            f"the result of workflow {plan.workflow.id!r}", value, error
+        ) from error
+
+
+def missing(node: PlanNode, name: str) -> ContractError:
+    """The error for a required field that does not exist."""
+    return ContractError(f"{_name(node)} requires the field {name!r}, which does not exist")
+
+
+def unwrapped(error: BaseException) -> BaseException:
+    """The error that decides, out of an exception group: a bail, then what no one may recover from, then the group."""
+    if not isinstance(error, BaseExceptionGroup):
+        return error
+    inner = list(_leaves(error))
+    for kind in (Bail, *UNRECOVERABLE):
+        for leaf in inner:
+            if isinstance(leaf, kind):
+                return leaf
+    return error
+
+
+def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
+    for error in group.exceptions:
+        if isinstance(error, BaseExceptionGroup):
+            yield from _leaves(error)
+        else:
+            yield error
+
+
+def _name(node: PlanNode) -> str:
+    return f"node {node.id!r}"
+
+
+def _close(awaitable: Any) -> None:
+    # A coroutine that is never awaited would warn, and hide the error that matters.
+    if inspect.iscoroutine(awaitable):
+        awaitable.close()

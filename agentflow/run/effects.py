@@ -1,0 +1,145 @@
+"""The one door of an effect: everything a node does to the outside, and everything it spends, passes here.
+
+An effect has a key that does not depend on timing: the path of its visit and a name or ordinal within it. What was recorded
+under a key is returned, never done again; another request under the same key is a `Divergence`, never a silent answer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from agentflow.errors import BudgetExceeded, Divergence
+from agentflow.run.facts import limit_data
+
+if TYPE_CHECKING:
+    from agentflow.run.context import NodeContext
+
+__all__ = ["VisitRecord", "effect", "emit", "spend"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Recorded:
+    kind: str
+    digest: str
+    value: Any
+
+
+class VisitRecord:
+    """What one visit has done so far: its effects by key, and what it spent, attempts included."""
+
+    __slots__ = ("_effects", "_locks", "spent")
+
+    def __init__(self) -> None:
+        self._effects: dict[str, _Recorded] = {}
+        self._locks: dict[str, anyio.Lock] = {}
+        self.spent: dict[str, float] = {}
+
+    def find(self, key: str) -> _Recorded | None:
+        """The effect that was recorded under `key`."""
+        return self._effects.get(key)
+
+    def keep(self, key: str, recorded: _Recorded) -> None:
+        """Record an effect that was done."""
+        self._effects[key] = recorded
+
+    def lock(self, key: str) -> anyio.Lock:
+        """The lock under which the effect `key` is done, so that it is done once."""
+        return self._locks.setdefault(key, anyio.Lock())
+
+
+async def effect(
+    ctx: NodeContext,
+    kind: str,
+    key: str,
+    request: Any,
+    perform: Callable[[], Awaitable[Any]],
+) -> Any:
+    """Do an effect once for its key, and return what it gave.
+
+    Args:
+        ctx: The visit that wants it.
+        kind: `once`, `model`, `tool`, `timer` …
+        key: Its key within the visit, as from `NodeContext.effect_key`.
+        request: What is asked, as data; a different one under a recorded key is a divergence.
+        perform: Does it.
+
+    Raises:
+        Divergence: The key was recorded for another request.
+        RunCancelled: The run was cancelled, or is over.
+    """
+    ctx.check_open()
+    record = ctx.record
+    async with record.lock(key):
+        known = record.find(key)
+        if known is not None:
+            if known.digest != digest(request):
+                raise Divergence(
+                    f"node {ctx.node_id!r}: the {kind} effect {key!r} was recorded for another request"
+                )
+            emit(ctx, "effect.replayed", data={"kind": kind, "key": key})
+            return known.value
+        value = await perform()
+        # A result that comes after the cancel is dropped, whatever it is.
+        ctx.check_open()
+        record.keep(key, _Recorded(kind, digest(request), value))
+        return value
+
+
+def spend(ctx: NodeContext, limit: str, amount: float = 1) -> None:
+    """Take `amount` from what the node may use and from the run's ledger, before it is used.
+
+    Raises:
+        BudgetExceeded: It would be too much; nothing is counted.
+    """
+    uses = ctx.uses
+    if uses is not None and limit in ("model_calls", "tool_calls"):
+        allowed = getattr(uses, limit)
+        used = ctx.record.spent.get(limit, 0) + amount
+        if used > allowed:
+            error = BudgetExceeded(limit, allowed, used, where=f"one visit of node {ctx.node_id!r}")
+            emit_limit(ctx, error)
+            raise error
+    try:
+        ctx.ledger.spend(limit, amount)
+    except BudgetExceeded as error:
+        emit_limit(ctx, error)
+        raise
+    ctx.record.spent[limit] = ctx.record.spent.get(limit, 0) + amount
+
+
+def emit(
+    ctx: NodeContext,
+    kind: str,
+    *,
+    data: Mapping[str, Any] | None = None,
+    content: Any = None,
+    call_id: str | None = None,
+) -> None:
+    """Tell observers and readers of something that happened in a visit; nothing is made when nobody listens."""
+    facts = ctx.frame.run.bus
+    if facts is not None:
+        facts.emit(
+            kind,
+            ctx.frame,
+            data=data,
+            content=content,
+            node_id=ctx.node_id,
+            visit=ctx.visit,
+            attempt=ctx.attempt,
+            call_id=call_id,
+        )
+
+
+def emit_limit(ctx: NodeContext, error: BudgetExceeded) -> None:
+    """Tell that a limit was reached."""
+    emit(ctx, "limit.reached", data=limit_data(error))
+
+
+def digest(request: Any) -> str:
+    """A digest of a request, the same in every process."""
+    return hashlib.sha256(repr(request).encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,354 @@
+"""Facts: metadata of what happened, for observers and readers, made only when somebody wants them.
+
+A fact tells that something happened, where and when. What nodes wrote, models said and tools returned is content: it is
+there only for those who asked for it, kind by kind.
+"""
+
+from __future__ import annotations
+
+import inspect
+import weakref
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+
+from agentflow.graph.frozen import lend
+from agentflow.run.loop import Latch, Loop
+from agentflow.run.ports import Clock, Observer
+
+if TYPE_CHECKING:
+    from agentflow.errors import BudgetExceeded
+    from agentflow.run.frame import Frame
+
+__all__ = ["FACT_KINDS", "Fact", "FactReader", "Facts"]
+
+FACT_KINDS: Final[Mapping[str, str]] = {
+    "run.started": "A run began. Data: `inputs`, the names of the fields given, and `parent_node` below a node.",
+    "run.completed": "A run ended with a result. Data: `visits`, `used`, `bailed`. Content: the result.",
+    "run.failed": "A run ended with an error. Data: `error`, `message`, `used`.",
+    "run.cancelled": "A run was cancelled. Data: `reason`, `used`.",
+    "round.started": "A round was opened.",
+    "node.started": "An attempt of a node's body began.",
+    "node.progress": "A node reported. Data: `used_model`. Content: `payload` and `subs`.",
+    "node.committed": "An update was committed. Data: `fields`. Content: the update.",
+    "node.failed": "A node's last attempt failed. Data: `error`, `message`, `handler`.",
+    "node.retried": "An attempt failed and another follows. Data: `error`, `message`, `delay` in seconds.",
+    "route.taken": "A route was taken. Data: `index`, `route` (its kind), `target`.",
+    "model.started": "A model call was sent. Data: `model`, `transport`.",
+    "model.chunk": "A model sent a chunk. Data: `type`. Content: the chunk.",
+    "model.completed": "A model call ended well. Data: `model`, `usage`. Content: the value.",
+    "model.failed": "A model call failed. Data: `model`, `error`, `message`, `usage` as far as known.",
+    "tool.started": "A tool's handler was called. Data: `tool`. Content: the input.",
+    "tool.completed": "A tool call ended well. Data: `tool`. Content: the value.",
+    "tool.failed": "A tool call failed. Data: `tool`, `error`, `message`.",
+    "tool.denied": "A tool call was not authorised. Data: `tool`, `reason`.",
+    "effect.replayed": "An effect of this visit was answered from its record. Data: `kind`, `key`.",
+    "limit.reached": "A limit was reached. Data: `limit`, `allowed`, `used`, `handler` if a node takes over.",
+    "thread.abandoned": "A body ignored the cancel or its timeout and was left behind; its result is dropped.",
+    "observer.failed": "An observer raised. Data: `observer`, `error`, `message`, `failures`.",
+}
+"""Every kind of fact and what it carries."""
+
+
+_OBSERVER_GRACE: Final = 1.0
+"""Seconds that async observers get to take the last facts; a stuck one must not keep the run from ending."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """One thing that happened.
+
+    Args:
+        kind: One of `FACT_KINDS`.
+        seq: Its number in the run, from 1, sub-workflows counted in.
+        time: When, by the engine's clock.
+        run_id: The run; for a sub-workflow its own run, with `parent_run_id` the one it belongs to.
+        workflow_id: The workflow that the run executes.
+        workflow_version: Its version.
+        node_id: The node concerned, if one is.
+        visit: Which visit of that node in that run, from 1.
+        round: The round of the run.
+        attempt: Which try of the node's body, from 1.
+        call_id: The model or tool call concerned.
+        data: Metadata, as `FACT_KINDS` tells.
+        content: What was written or said; `None` unless the observer asked for content of this kind.
+    """
+
+    kind: str
+    seq: int
+    time: datetime
+    run_id: str
+    workflow_id: str
+    workflow_version: str
+    parent_run_id: str | None = None
+    node_id: str | None = None
+    visit: int | None = None
+    round: int | None = None
+    attempt: int | None = None
+    call_id: str | None = None
+    data: Mapping[str, Any] = field(default_factory=dict)
+    content: Any = None
+
+
+def limit_data(error: BudgetExceeded, handler: str | None = None) -> dict[str, Any]:
+    """The data of a `limit.reached` fact."""
+    return {"limit": error.limit, "allowed": error.allowed, "used": error.used, "handler": handler}
+
+
+class _Callable:
+    """A plain callable as an observer of all metadata."""
+
+    def __init__(self, call: Callable[[Fact], Any]) -> None:
+        self._call = call
+
+    def accepts(self, kind: str, content: bool) -> bool:
+        return not (content and kind)
+
+    def event(self, fact: Fact) -> Any:
+        return self._call(fact)
+
+    def __repr__(self) -> str:
+        return repr(self._call)
+
+
+def as_observer(observer: Observer | Callable[[Fact], Any]) -> Observer:
+    """The observer itself, or a plain callable as one.
+
+    Raises:
+        TypeError: It is neither.
+    """
+    if isinstance(observer, Observer):
+        return observer
+    if callable(observer):
+        return _Callable(observer)
+    raise TypeError(
+        f"{observer!r} is no observer: give a function (fact), or an object with accepts(kind, content) and event(fact)"
+    )
+
+
+class _Listener:
+    """An observer with what it accepts, remembered for each kind, and its failures."""
+
+    __slots__ = ("_accepted", "failures", "observer")
+
+    def __init__(self, observer: Observer) -> None:
+        self.observer = observer
+        self.failures = 0
+        self._accepted: dict[str, tuple[bool, bool]] = {}
+
+    def accepted(self, kind: str) -> tuple[bool, bool]:
+        """Whether it wants the kind at all, and with content."""
+        known = self._accepted.get(kind)
+        if known is None:
+            content = bool(self.observer.accepts(kind, True))
+            known = content or bool(self.observer.accepts(kind, False)), content
+            self._accepted[kind] = known
+        return known
+
+
+class Facts:
+    """The facts of one run and everything below it: numbered, stamped, handed to whoever listens."""
+
+    def __init__(self, observers: Iterable[Observer], clock: Clock, loop: Loop) -> None:
+        self._listeners = [_Listener(observer) for observer in observers]
+        self._clock = clock
+        self._loop = loop
+        # Held weakly: a reader that nobody holds any more has stopped reading.
+        self._readers: weakref.WeakSet[FactReader] = weakref.WeakSet()
+        self._seq = 0
+        self._backlog: deque[Fact] | None = None
+        self._pumps: dict[_Listener, _Pump] = {}
+        self.failures = 0
+        self.closed = False
+
+    def keep_backlog(self, most: int) -> None:
+        """Keep the latest `most` facts until the first reader comes."""
+        self._backlog = deque(maxlen=most)
+
+    def emit(
+        self,
+        kind: str,
+        frame: Frame,
+        *,
+        data: Mapping[str, Any] | None = None,
+        content: Any = None,
+        node_id: str | None = None,
+        visit: int | None = None,
+        attempt: int | None = None,
+        call_id: str | None = None,
+    ) -> None:
+        """Tell everybody who listens that something happened. Never raises."""
+        self._seq += 1
+        workflow = frame.plan.workflow
+        fact = Fact(
+            kind=kind,
+            seq=self._seq,
+            time=self._clock.now(),
+            run_id=frame.id,
+            workflow_id=workflow.id,
+            workflow_version=workflow.version,
+            parent_run_id=frame.parent_id,
+            node_id=node_id,
+            visit=visit,
+            round=frame.round,
+            attempt=attempt,
+            call_id=call_id,
+            data=data or {},
+        )
+        for reader in list(self._readers):
+            reader.put(fact)
+        if self._backlog is not None:
+            self._backlog.append(fact)
+        for listener in self._listeners:
+            try:
+                wanted, with_content = listener.accepted(kind)
+                if not wanted:
+                    continue
+                told = fact
+                if with_content and content is not None:
+                    told = replace(fact, content=lend(content))
+                answer = listener.observer.event(told)
+            except Exception as error:
+                self._failed(listener, error, fact, frame)
+            else:
+                if inspect.isawaitable(answer):
+                    self._pump(listener, frame).put(fact, answer)
+
+    def _failed(self, listener: _Listener, error: Exception, fact: Fact, frame: Frame) -> None:
+        listener.failures += 1
+        self.failures += 1
+        # Loaded only now: most programs never see an observer fail, and it is slow to load.
+        import structlog
+
+        structlog.get_logger("agentflow").warning(
+            "observer failed", observer=repr(listener.observer), kind=fact.kind, error=repr(error)
+        )
+        if fact.kind != "observer.failed":
+            data = {
+                "observer": type(listener.observer).__name__,
+                "error": type(error).__name__,
+                "message": str(error),
+                "failures": listener.failures,
+            }
+            self.emit("observer.failed", frame, data=data)
+
+    def _pump(self, listener: _Listener, frame: Frame) -> _Pump:
+        pump = self._pumps.get(listener)
+        if pump is None:
+            pump = self._pumps[listener] = _Pump(
+                self._loop, lambda error, fact: self._failed(listener, error, fact, frame)
+            )
+        return pump
+
+    def read(self) -> FactReader:
+        """A reader of the facts from now on, or from the beginning if none has been read yet."""
+        reader = FactReader(self, self._loop)
+        if self._backlog is not None:
+            for fact in self._backlog:
+                reader.put(fact)
+            self._backlog = None
+        if self.closed:
+            reader.end()
+        else:
+            self._readers.add(reader)
+        return reader
+
+    def detach(self, reader: FactReader) -> None:
+        """Forget a reader."""
+        self._readers.discard(reader)
+
+    async def close(self) -> None:
+        """Let async observers take what they were told, then end every reader."""
+        with anyio.move_on_after(_OBSERVER_GRACE, shield=True):
+            for pump in self._pumps.values():
+                await pump.drain()
+        self.end()
+
+    def end(self) -> None:
+        """End every reader at once."""
+        self.closed = True
+        for reader in list(self._readers):
+            reader.end()
+        self._readers.clear()
+
+
+class _Pump:
+    """Awaits the answers of one async observer, in order, beside the run."""
+
+    def __init__(self, loop: Loop, failed: Callable[[Exception, Fact], None]) -> None:
+        self._loop = loop
+        self._failed = failed
+        self._waiting: deque[tuple[Fact, Any]] = deque()
+        self._idle: Latch | None = None
+
+    def put(self, fact: Fact, answer: Any) -> None:
+        self._waiting.append((fact, answer))
+        if self._idle is None:
+            self._idle = self._loop.latch()
+            self._loop.spawn(self._run)
+
+    async def _run(self) -> None:
+        idle = self._idle
+        try:
+            while self._waiting:
+                fact, answer = self._waiting.popleft()
+                try:
+                    await answer
+                except Exception as error:
+                    self._failed(error, fact)
+        finally:
+            for _, answer in self._waiting:
+                # The loop is being shut down: a coroutine that is never awaited would warn.
+                if inspect.iscoroutine(answer):
+                    answer.close()
+            self._idle = None
+            assert idle is not None
+            idle.open()
+
+    async def drain(self) -> None:
+        while self._idle is not None:
+            await self._idle.wait()
+
+
+class FactReader(AsyncIterator[Fact]):
+    """An iterator over the facts of a run; it ends with the run. Breaking out only detaches it."""
+
+    def __init__(self, facts: Facts, loop: Loop) -> None:
+        self._facts = facts
+        self._loop = loop
+        self._waiting: deque[Fact] = deque()
+        self._more: Latch | None = None
+        self._ended = False
+
+    def put(self, fact: Fact) -> None:
+        """Take one fact."""
+        self._waiting.append(fact)
+        if self._more is not None:
+            self._more.open()
+
+    def end(self) -> None:
+        """There will be no more."""
+        self._ended = True
+        if self._more is not None:
+            self._more.open()
+
+    def close(self) -> None:
+        """Stop listening."""
+        self._facts.detach(self)
+        self.end()
+
+    def __aiter__(self) -> FactReader:
+        return self
+
+    async def __anext__(self) -> Fact:
+        while not self._waiting:
+            if self._ended:
+                raise StopAsyncIteration
+            self._more = self._loop.latch()
+            await self._more.wait()
+            self._more = None
+        return self._waiting.popleft()

@@ -1,0 +1,252 @@
+"""A frame: one execution of one workflow on one state, visit after visit. The only scheduler of visits.
+
+The order of a visit is fixed: cancel, round, `requires`, body, cancel, validation, route, commit, then the target or the
+result. Every decision is made in `decide`; here things are awaited, counted and told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from agentflow.errors import BudgetExceeded, RunCancelled
+from agentflow.run import decide
+from agentflow.run.attempts import attempt_until_done
+from agentflow.run.context import NodeContext
+from agentflow.run.decide import Failure
+from agentflow.run.facts import limit_data
+
+if TYPE_CHECKING:
+    from agentflow.graph.frozen import State
+    from agentflow.graph.plan import Plan, PlanNode, PlanRoute
+    from agentflow.run.ledger import Ledger
+    from agentflow.run.run import Run
+    from agentflow.run.signal import CancelSignal
+
+__all__ = ["Frame"]
+
+
+class Frame:
+    """One execution of one workflow, below a `Run`.
+
+    Attributes:
+        id: The run id; for a sub-workflow one below it.
+        depth: 1 for the run itself, one more for each level of sub-workflows.
+        round: The round that is open, from 1; 0 before the start.
+        counts: How often each node has been visited, by its index.
+    """
+
+    __slots__ = (
+        "_errors_handled",
+        "_limit_handled",
+        "counts",
+        "depth",
+        "id",
+        "ledger",
+        "parent_id",
+        "parent_node",
+        "plan",
+        "round",
+        "run",
+        "signal",
+        "state",
+    )
+
+    def __init__(
+        self,
+        run: Run[Any],
+        plan: Plan,
+        *,
+        id: str,
+        signal: CancelSignal,
+        parent: Frame | None = None,
+        parent_node: str | None = None,
+    ) -> None:
+        self.run = run
+        self.plan = plan
+        self.id = id
+        self.parent_id = None if parent is None else parent.id
+        self.parent_node = parent_node
+        self.depth: int = 1 if parent is None else parent.depth + 1
+        self.ledger: Ledger = run.ledger if parent is None else parent.ledger
+        self.signal = signal
+        self.state: State = plan.state_class()
+        self.round = 0
+        self.counts = [0] * len(plan.nodes)
+        self._errors_handled: set[int] = set()
+        self._limit_handled = False
+
+    async def execute(self, input: Mapping[str, Any] | None) -> Any:
+        """Run the workflow from its entry to an end, and return the checked result."""
+        self.signal.raise_if_cancelled()
+        self.state = decide.first_state(self.plan, input)
+        if self.run.bus is not None:
+            data = {"inputs": sorted(self.state), "parent_node": self.parent_node}
+            self._emit("run.started", data=data)
+        try:
+            self.ledger.enter_round()
+        except BudgetExceeded as error:
+            self._limit_reached(error, None)
+            raise
+        self.round = 1
+        self._emit("round.started")
+        try:
+            value = await self._visits()
+        except BaseException as error:
+            self._ended_badly(error)
+            raise
+        if self.parent_id is not None:
+            self._emit("run.completed", content=value)
+        return value
+
+    async def _visits(self) -> Any:  # noqa: C901 - the one hot loop; every call it spares is paid for at every visit
+        run, signal, ledger, counts, state = (
+            self.run,
+            self.signal,
+            self.ledger,
+            self.counts,
+            self.state,
+        )
+        monotonic, listening = run.monotonic, run.bus is not None
+        node: PlanNode = self.plan.entry
+        failure: Failure | None = None
+        while True:
+            if signal.fired:
+                raise RunCancelled(signal.reason)
+            if monotonic() >= run.pause_at:
+                await run.pause()
+            if node.starts_round and counts[node.index]:
+                node = self._open_round(node)
+            ledger.enter_visit()
+            for name in node.requires:
+                if name not in state:
+                    raise decide.missing(node, name)
+            counts[node.index] = visit = counts[node.index] + 1
+            try:
+                if not node.plain or listening:
+                    update = await attempt_until_done(self, node, visit, failure)
+                elif node.takes_context:
+                    update = await node.function(state, NodeContext(self, node, visit, 1, failure))
+                else:
+                    update = await node.function(state)
+            except Exception as error:
+                node, failure = self._failed(node, visit, error, failure)
+                continue
+            if signal.fired:
+                raise RunCancelled(signal.reason)
+            failure = None
+            values = decide.fresh_values(node, update)
+            state.write(decide.join(node, state, values) if node.reducing else values)
+            if listening:
+                self._emit(
+                    "node.committed", node, visit, data={"fields": sorted(values)}, content=values
+                )
+            route = node.always or decide.choose_route(node, state)
+            if listening:
+                self._route_taken(node, visit, route)
+            if route.target is None:
+                value = decide.final_value(self.plan, node, route, state)
+                if signal.fired:
+                    raise RunCancelled(signal.reason)
+                return value
+            node = route.target
+
+    def _open_round(self, node: PlanNode) -> PlanNode:
+        """Open the next round and return the node to visit: `node`, or the workflow's `on_limit` when rounds are out."""
+        allowed = self.plan.max_rounds
+        try:
+            if self.round >= allowed:
+                where = f"workflow {self.plan.workflow.id!r}"
+                raise BudgetExceeded("rounds", allowed, self.round + 1, where=where)
+            self.ledger.enter_round()
+        except BudgetExceeded as error:
+            handler = None if self._limit_handled else self.plan.on_limit
+            self._limit_reached(error, handler)
+            if handler is None:
+                raise
+            self._limit_handled = True
+            return handler
+        self.round += 1
+        self._errors_handled.clear()
+        self._emit("round.started")
+        return node
+
+    def _limit_reached(self, error: BudgetExceeded, handler: PlanNode | None) -> None:
+        self._emit("limit.reached", data=limit_data(error, None if handler is None else handler.id))
+
+    def _failed(
+        self, node: PlanNode, visit: int, raised: Exception, failure: Failure | None
+    ) -> tuple[PlanNode, Failure]:
+        """Where to go after a node failed: its error node, with what happened.
+
+        Raises:
+            Exception: The failure itself, with a note, when no error node may take it.
+        """
+        error = decide.unwrapped(raised)
+        if self.signal.fired:
+            raise RunCancelled(self.signal.reason) from error
+        handler = node.on_error
+        # An error node is entered once a round at most, and its own failure is the caller's.
+        if (
+            isinstance(error, decide.UNRECOVERABLE)
+            or failure is not None
+            or handler is None
+            or handler.index in self._errors_handled
+        ):
+            handler = None
+        told = Failure(type(error).__name__, str(error), node.id)
+        data = {
+            "error": told.type,
+            "message": told.message,
+            "handler": None if handler is None else handler.id,
+        }
+        self._emit("node.failed", node, visit, data=data)
+        if handler is None:
+            error.add_note(
+                f"in node {node.id!r} of workflow {self.plan.workflow.id!r}, run {self.id}"
+            )
+            raise error
+        self._errors_handled.add(handler.index)
+        return handler, told
+
+    def _ended_badly(self, raised: BaseException) -> None:
+        error = decide.unwrapped(raised)
+        if isinstance(error, BudgetExceeded) and error.limit == "visits" and not error.told:
+            error.told = True
+            self._limit_reached(error, None)
+        # The run tells its own end; a sub-workflow's is told here.
+        if self.parent_id is None:
+            return
+        if isinstance(error, decide.Bail):
+            self._emit("run.completed", data={"bailed": True}, content=error.value)
+        elif self.signal.fired or not isinstance(error, Exception):
+            self._emit("run.cancelled", data={"reason": _text(self.signal.reason)})
+        else:
+            data = {"error": type(error).__name__, "message": str(error)}
+            self._emit("run.failed", data=data)
+
+    def _route_taken(self, node: PlanNode, visit: int, route: PlanRoute) -> None:
+        data = {
+            "index": route.index,
+            "route": route.route.kind,
+            "target": None if route.target is None else route.target.id,
+        }
+        self._emit("route.taken", node, visit, data=data)
+
+    def _emit(
+        self,
+        kind: str,
+        node: PlanNode | None = None,
+        visit: int | None = None,
+        *,
+        data: dict[str, Any] | None = None,
+        content: Any = None,
+    ) -> None:
+        bus = self.run.bus
+        if bus is not None:
+            node_id = None if node is None else node.id
+            bus.emit(kind, self, data=data, content=content, node_id=node_id, visit=visit)
+
+
+def _text(reason: object) -> str | None:
+    return None if reason is None else str(reason)

@@ -1,0 +1,137 @@
+"""The few things the kernel needs of an event loop that anyio does not offer.
+
+A run lives in a task of its own, so that it can end although a body ignores its cancel: structured concurrency
+cannot leave a task behind, and a run has to. Everything else in this package is written with anyio alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable, Coroutine
+from contextvars import copy_context
+from typing import Any, Protocol
+
+__all__ = ["Latch", "Loop", "current_loop"]
+
+Body = Callable[[], Coroutine[Any, Any, None]]
+
+
+class Latch(Protocol):
+    """Opens once; whoever waits goes on, at once if it is open."""
+
+    opened: bool
+
+    def open(self) -> None:
+        """Let everybody pass. Only from the loop's thread; opening twice is nothing."""
+
+    async def wait(self) -> None:
+        """Wait until it is open."""
+
+
+class Loop(Protocol):
+    """One running event loop."""
+
+    def spawn(self, body: Body) -> None:
+        """Run `body`, which must not raise, in a task that nobody owns; it sees the context variables of the caller."""
+
+    def latch(self) -> Latch:
+        """A closed latch."""
+
+    def post(self, call: Callable[[], object]) -> None:
+        """Have `call` called soon in the loop's thread; from any thread. Nothing happens when the loop is gone."""
+
+
+def current_loop() -> Loop:
+    """The loop that runs the calling code.
+
+    Raises:
+        RuntimeError: No asyncio or trio loop is running here.
+    """
+    # Asked of trio first, because in its guest mode both are running; and only if somebody has loaded it.
+    trio: Any = sys.modules.get("trio")
+    if trio is not None and trio.lowlevel.in_trio_task():
+        return _TrioLoop(trio)
+    return _AsyncioLoop(asyncio.get_running_loop())
+
+
+_alive: set[asyncio.Task[None]] = set()
+"""asyncio keeps only weak references to its tasks."""
+
+
+class _AsyncioLoop:
+    __slots__ = ("_loop",)
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+
+    def spawn(self, body: Body) -> None:
+        task = self._loop.create_task(body())
+        _alive.add(task)
+        task.add_done_callback(_alive.discard)
+
+    def latch(self) -> Latch:
+        return _AsyncioLatch(self._loop)
+
+    def post(self, call: Callable[[], object]) -> None:
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(call)
+
+
+class _AsyncioLatch:
+    __slots__ = ("_loop", "_waiting", "opened")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._waiting: list[asyncio.Future[None]] = []
+        self.opened = False
+
+    def open(self) -> None:
+        self.opened = True
+        for future in self._waiting:
+            if not future.done():
+                future.set_result(None)
+        self._waiting.clear()
+
+    async def wait(self) -> None:
+        if not self.opened:
+            future = self._loop.create_future()
+            self._waiting.append(future)
+            await future
+
+
+class _TrioLoop:
+    __slots__ = ("_token", "_trio")
+
+    def __init__(self, trio: Any) -> None:
+        self._trio = trio
+        self._token = trio.lowlevel.current_trio_token()
+
+    def spawn(self, body: Body) -> None:
+        self._trio.lowlevel.spawn_system_task(body, context=copy_context())
+
+    def latch(self) -> Latch:
+        return _TrioLatch(self._trio.Event())
+
+    def post(self, call: Callable[[], object]) -> None:
+        try:
+            self._token.run_sync_soon(call)
+        except self._trio.RunFinishedError:
+            # The loop is gone, and everything that could have been told with it.
+            return
+
+
+class _TrioLatch:
+    __slots__ = ("_event", "opened")
+
+    def __init__(self, event: Any) -> None:
+        self._event = event
+        self.opened = False
+
+    def open(self) -> None:
+        self.opened = True
+        self._event.set()
+
+    async def wait(self) -> None:
+        if not self.opened:
+            await self._event.wait()

@@ -1,0 +1,160 @@
+"""The ports of a run: what it needs from outside, each owned here and with few methods.
+
+Adapters live in other layers and are tried against one conformance suite a port.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+import anyio
+
+if TYPE_CHECKING:
+    from agentflow.run.context import NodeContext
+    from agentflow.run.facts import Fact
+
+__all__ = [
+    "Clock",
+    "Invocation",
+    "ModelCalls",
+    "ModelSource",
+    "Observer",
+    "Receipt",
+    "Reply",
+    "Sink",
+    "SystemClock",
+    "ToolCalls",
+    "ToolSource",
+]
+
+
+@runtime_checkable
+class Observer(Protocol):
+    """A side channel for facts. Whatever it raises is counted, logged and dropped."""
+
+    def accepts(self, kind: str, content: bool) -> bool:
+        """Whether it wants facts of `kind`, with what nodes wrote and models said (`content`) or without."""
+        ...
+
+    def event(self, fact: Fact) -> Awaitable[None] | None:
+        """Take one fact; may be async."""
+        ...
+
+
+class Sink(Protocol):
+    """Where content goes while it is made: awaited in order, so a slow sink slows the model; its failure fails the run."""
+
+    async def send(self, chunk: Any) -> None:
+        """Take one chunk."""
+        ...
+
+
+class Clock(Protocol):
+    """Time, for everything in a run that waits or stamps."""
+
+    def now(self) -> datetime:
+        """The time of day, with a time zone."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds that never go back."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+        ...
+
+
+class SystemClock:
+    """The machine's own clock."""
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        return anyio.current_time()
+
+    async def sleep(self, seconds: float) -> None:
+        await anyio.sleep(seconds)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Invocation:
+    """The record that the core made of one model or tool call: metadata, no permit and nobody's id.
+
+    Args:
+        id: The effect key of the call, unique in the run.
+        kind: `model` or `tool`.
+        name: The model's or the tool's registered name.
+        node_id: The node that called.
+        usage: What it used, by name, as far as known; a name that is missing is unknown.
+        partial: Whether `usage` may be less than what was really used.
+        seconds: How long it took.
+    """
+
+    id: str
+    kind: str
+    name: str
+    node_id: str
+    usage: Mapping[str, float] = field(default_factory=dict)
+    partial: bool = False
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a model call gives: the `value` that the transport parsed, and the `invocation` that tells of the call."""
+
+    value: Any
+    invocation: Invocation
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What a tool call gives: the `value` of real work that succeeded, and the `invocation` that tells of the call."""
+
+    value: Any
+    invocation: Invocation
+
+
+class ModelCalls(Protocol):
+    """The models as one visit sees them."""
+
+    async def invoke(self, input: Any, **options: Any) -> Reply:
+        """Make one model call and return its parsed value."""
+        ...
+
+    def stream(self, input: Any, **options: Any) -> AsyncIterator[Any]:
+        """Make one model call and hand out its chunks as they come."""
+        ...
+
+
+class ToolCalls(Protocol):
+    """The tools as one visit sees them."""
+
+    async def invoke(self, tool_id: str, input: Any = None, **options: Any) -> Receipt:
+        """Run one tool and return what it gave."""
+        ...
+
+
+class ModelSource(Protocol):
+    """The models of an engine."""
+
+    def bind(self, ctx: NodeContext) -> ModelCalls:
+        """The models, tied to the cancel, the budget and the facts of one visit."""
+        ...
+
+
+class ToolSource(Protocol):
+    """The tools of an engine."""
+
+    def bind(self, ctx: NodeContext) -> ToolCalls:
+        """The tools, tied to the cancel, the budget and the facts of one visit."""
+        ...
+
+
+Authorize = Callable[..., Any]
+"""A policy `(tool, input, ctx) -> bool`, plain or async."""

@@ -1,0 +1,29 @@
+"""From names to objects: how an engine finds models and tools without importing the layers above it."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+__all__ = ["load"]
+
+# By name and not by import: the layers that make these stand above this one.
+_BUILTIN = {
+    "models": "agentflow.models.calls:models_of",
+    "tools": "agentflow.tools.calls:tools_of",
+}
+
+
+def load(name: str) -> Any:
+    """The factory that is registered under `name`.
+
+    Raises:
+        LookupError: Nothing is registered under it.
+    """
+    try:
+        module, _, attribute = _BUILTIN[name].partition(":")
+    except KeyError:
+        raise LookupError(
+            f"nothing is registered as {name!r}; there are {sorted(_BUILTIN)}"
+        ) from None
+    return getattr(importlib.import_module(module), attribute)
