@@ -74,15 +74,16 @@ def notes(results: Results) -> Iterator[str]:
     """Why a cell is n/a, and where a size was smaller than the row says."""
     for one in results.competitors:
         if one.reason is not None:
-            yield f"n/a {one.title}: {one.reason}"
+            yield f"n/a {heading(one)}: {one.reason}"
             continue
         for scenario in results.scenarios:
             cell = results.cell(scenario.id, one.name)
             size = cell.median("size")
             if cell.reason is not None:
-                yield f"n/a {one.title}, {scenario.title}: {cell.reason}"
+                yield f"n/a {heading(one)}, {scenario.title}: {cell.reason}"
             elif size is not None and size != scenario.size:
-                yield f"size {size:,.0f} instead of {scenario.size:,}: {one.title}, {scenario.title}"
+                less = f"size {size:,.0f} instead of {scenario.size:,}"
+                yield f"{less}: {heading(one)}, {scenario.title}"
 
 
 def verdicts(marks: Iterable[Mark]) -> Iterator[str]:

@@ -25,9 +25,11 @@ FEWER: Mapping[str, int] = {"wide": 1_000}
 start = start_as_task
 
 
-@action(reads=["x"], writes=["x"])
-async def add(state: Any) -> Any:
+async def plain_add(state: Any) -> Any:
     return state.update(x=state["x"] + 1)
+
+
+add = action(reads=["x"], writes=["x"])(plain_add)
 
 
 @action(reads=["x"], writes=["x"])
@@ -136,7 +138,8 @@ def waiting(hold: Hold) -> Program:
 
 
 def define(nodes: int) -> object:
-    return line([add] * nodes)
+    # An action of its own for each node, as an author would decorate each function.
+    return line([action(reads=["x"], writes=["x"])(plain_add) for _ in range(nodes)])
 
 
 def first() -> object:

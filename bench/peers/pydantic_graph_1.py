@@ -17,7 +17,7 @@ from bench.peers.task import start_as_task
 if TYPE_CHECKING:
     from bench.peer import Hold, Program, Stamp
 
-TITLE = "pydantic-graph 1"
+TITLE = "pydantic-graph"
 DISTRIBUTION = "pydantic-graph"
 IMPORT = "from pydantic_graph import BaseNode, Graph"
 LACKS: Mapping[str, str] = {}
