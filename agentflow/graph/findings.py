@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from agentflow.graph.codes import CODES
 from agentflow.graph.place import Place
@@ -54,6 +54,20 @@ class Finding:
             lines.append(f"    hint: {self.hint}")
         return "\n".join(lines)
 
+    def as_json(self) -> dict[str, Any]:
+        """The finding as JSON data, of the shape of `schemas/finding.schema.json`."""
+        return {
+            "code": self.code,
+            "severity": self.severity,
+            "message": self.message,
+            "hint": self.hint,
+            "workflow": self.workflow,
+            "node": self.node,
+            "place": None if self.place is None else self.place.as_json(),
+            "path": list(self.path),
+            "details": list(self.details),
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Waiver:
@@ -92,3 +106,15 @@ class Report:
     def as_text(self) -> str:
         """The whole report as text, a finding after the other."""
         return "\n".join(finding.as_text() for finding in self.findings)
+
+    def as_json(self) -> dict[str, Any]:
+        """The report as JSON data, of the shape of `schemas/finding.schema.json`."""
+        return {
+            "workflow": self.workflow,
+            "ok": self.ok,
+            "findings": [finding.as_json() for finding in self.findings],
+            "waivers": [
+                {"finding": waiver.finding.as_json(), "reason": waiver.reason}
+                for waiver in self.waivers
+            ],
+        }

@@ -28,6 +28,10 @@ class Place:
             where += f"#{self.pointer}"
         return where
 
+    def as_json(self) -> dict[str, str | int | None]:
+        """The place as JSON data."""
+        return {"file": self.file, "line": self.line, "pointer": self.pointer}
+
 
 def calling_place() -> Place:
     """The nearest line outside of this package that is being executed."""
