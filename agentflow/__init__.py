@@ -21,105 +21,61 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from agentflow.errors import (
         AgentflowError as AgentflowError,
-    )
-    from agentflow.errors import (
         BudgetExceeded as BudgetExceeded,
-    )
-    from agentflow.errors import (
         ContractError as ContractError,
-    )
-    from agentflow.errors import (
         DefinitionError as DefinitionError,
-    )
-    from agentflow.errors import (
         DeliveryError as DeliveryError,
-    )
-    from agentflow.errors import (
         Divergence as Divergence,
-    )
-    from agentflow.errors import (
         ModelError as ModelError,
-    )
-    from agentflow.errors import (
         OutputInvalid as OutputInvalid,
-    )
-    from agentflow.errors import (
         RunCancelled as RunCancelled,
-    )
-    from agentflow.errors import (
         RunConflict as RunConflict,
-    )
-    from agentflow.errors import (
         StructuredOutputNotGenerated as StructuredOutputNotGenerated,
-    )
-    from agentflow.errors import (
         ToolDenied as ToolDenied,
-    )
-    from agentflow.errors import (
         ToolError as ToolError,
-    )
-    from agentflow.errors import (
         ToolFailed as ToolFailed,
-    )
-    from agentflow.errors import (
         UnknownTool as UnknownTool,
     )
     from agentflow.graph.condition import (
         Condition as Condition,
-    )
-    from agentflow.graph.condition import (
         field as field,
     )
     from agentflow.graph.findings import (
         Finding as Finding,
-    )
-    from agentflow.graph.findings import (
         Report as Report,
     )
     from agentflow.graph.kinds import subflow as subflow
     from agentflow.graph.limits import (
         Budget as Budget,
-    )
-    from agentflow.graph.limits import (
         Retry as Retry,
-    )
-    from agentflow.graph.limits import (
         Uses as Uses,
     )
     from agentflow.graph.node import (
         Node as Node,
-    )
-    from agentflow.graph.node import (
         node as node,
+    )
+    from agentflow.graph.policy import (
+        Policy as Policy,
+        at_most as at_most,
+        ends_within as ends_within,
+        must_pass as must_pass,
+        never_after as never_after,
+        only_if as only_if,
     )
     from agentflow.graph.reducer import (
         Reducer as Reducer,
-    )
-    from agentflow.graph.reducer import (
         add as add,
-    )
-    from agentflow.graph.reducer import (
         append as append,
-    )
-    from agentflow.graph.reducer import (
         merge as merge,
-    )
-    from agentflow.graph.reducer import (
         union as union,
     )
     from agentflow.graph.route import (
         Route as Route,
-    )
-    from agentflow.graph.route import (
         route as route,
     )
     from agentflow.graph.workflow import (
         Workflow as Workflow,
-    )
-    from agentflow.graph.workflow import (
         define_workflow as define_workflow,
-    )
-    from agentflow.graph.workflow import (
         validate as validate,
     )
     from agentflow.run.context import NodeContext as NodeContext
@@ -129,20 +85,10 @@ if TYPE_CHECKING:
     from agentflow.run.ledger import Ledger as Ledger
     from agentflow.run.ports import (
         Clock as Clock,
-    )
-    from agentflow.run.ports import (
         Invocation as Invocation,
-    )
-    from agentflow.run.ports import (
         Observer as Observer,
-    )
-    from agentflow.run.ports import (
         Receipt as Receipt,
-    )
-    from agentflow.run.ports import (
         Reply as Reply,
-    )
-    from agentflow.run.ports import (
         Sink as Sink,
     )
     from agentflow.run.run import Run as Run
@@ -157,6 +103,7 @@ _HOMES = {
     "agentflow.graph.kinds": "subflow",
     "agentflow.graph.limits": "Budget Retry Uses",
     "agentflow.graph.node": "Node node",
+    "agentflow.graph.policy": "Policy at_most ends_within must_pass never_after only_if",
     "agentflow.graph.reducer": "Reducer add append merge union",
     "agentflow.graph.route": "Route route",
     "agentflow.graph.workflow": "Workflow define_workflow validate",

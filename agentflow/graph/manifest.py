@@ -12,6 +12,7 @@ from agentflow.graph.condition import AllOf, AnyOf, Condition, Not, Test
 if TYPE_CHECKING:
     from agentflow.graph.kinds import Kind
     from agentflow.graph.node import Node
+    from agentflow.graph.policy import Policy
     from agentflow.graph.route import Route
     from agentflow.graph.schema import Schema
     from agentflow.graph.workflow import Workflow
@@ -34,17 +35,19 @@ def manifest(workflow: Workflow[Any]) -> dict[str, Any]:
         "max_rounds": 1 if workflow.max_rounds is None else workflow.max_rounds,
         "on_error": workflow.on_error,
         "on_limit": workflow.on_limit,
+        "policies": [_policy(policy) for policy in workflow.policies],
+        "waive": dict(workflow.waive),
         "nodes": [_node(node) for node in workflow.nodes],
     }
 
 
 def fingerprint(workflow: Workflow[Any]) -> str:
-    """A SHA-256 digest of the manifest without descriptions, metadata and the version."""
+    """A SHA-256 digest of the manifest without what cannot change how a run goes."""
     text = json.dumps(_bare(manifest(workflow)), sort_keys=True, ensure_ascii=True, default=repr)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-_LABELS = frozenset({"description", "metadata", "version"})
+_LABELS = frozenset({"description", "metadata", "policies", "version", "waive"})
 
 
 def _bare(data: Any) -> Any:
@@ -95,6 +98,21 @@ def _node(node: Node) -> dict[str, Any]:
         "metadata": dict(node.metadata),
         "waive": dict(node.waive),
     }
+
+
+def _policy(policy: Policy) -> dict[str, Any]:
+    match policy.kind:
+        case "must_pass":
+            return {"must_pass": {"node": policy.node, "before": policy.other}}
+        case "never_after":
+            return {"never_after": {"node": policy.node, "later": policy.other}}
+        case "at_most":
+            return {"at_most": {"node": policy.node, "count": policy.count}}
+        case "only_if":
+            assert policy.condition is not None
+            return {"only_if": {"node": policy.node, "when": condition_data(policy.condition)}}
+        case "ends_within":
+            return {"ends_within": {"rounds": policy.rounds}}
 
 
 def _kind(kind: Kind) -> dict[str, Any]:

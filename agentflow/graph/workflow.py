@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 from agentflow.errors import DefinitionError
 from agentflow.graph.node import Node
 from agentflow.graph.place import Place, calling_place
+from agentflow.graph.policy import Policy
 from agentflow.graph.schema import Schema, schema_of
 from agentflow.graph.shape import Shape
 
@@ -44,6 +45,7 @@ class Workflow(Generic[R]):
         on_limit: The node that is entered once when rounds run out.
         version: The author's version of the definition.
         description: What it is for.
+        policies: What must hold on every path.
         waive: Codes of findings that are accepted anywhere in it, each with the reason.
     """
 
@@ -60,6 +62,7 @@ class Workflow(Generic[R]):
     on_limit: str | None = None
     version: str = "1"
     description: str = ""
+    policies: tuple[Policy, ...] = ()
     waive: Mapping[str, str] = dataclasses.field(default_factory=lambda: MappingProxyType({}))
     slips: tuple[str, ...] = ()
     place: Place | None = None
@@ -168,6 +171,7 @@ def define_workflow(
     on_limit: str | None = None,
     version: str = "1",
     description: str = "",
+    policies: Iterable[Policy] = (),
     waive: Mapping[str, str] | None = None,
 ) -> Workflow[R]: ...
 @overload
@@ -185,6 +189,7 @@ def define_workflow(
     on_limit: str | None = None,
     version: str = "1",
     description: str = "",
+    policies: Iterable[Policy] = (),
     waive: Mapping[str, str] | None = None,
 ) -> Workflow[Any]: ...
 def define_workflow(
@@ -201,6 +206,7 @@ def define_workflow(
     on_limit: str | None = None,
     version: str = "1",
     description: str = "",
+    policies: Iterable[Policy] = (),
     waive: Mapping[str, str] | None = None,
 ) -> Workflow[Any]:
     """Define a workflow and prove that it can run.
@@ -219,6 +225,7 @@ def define_workflow(
         on_limit: The node to enter, once, when rounds run out.
         version: The version of the definition, recorded with every run.
         description: What the workflow is for.
+        policies: What must hold on every path, as made by `must_pass` and its kin.
         waive: Codes of findings that are accepted, each with the reason.
 
     Raises:
@@ -238,6 +245,7 @@ def define_workflow(
         on_limit=on_limit,
         version=version,
         description=description,
+        policies=policies,
         waive=waive,
     )
     report = workflow.report
@@ -272,6 +280,7 @@ def assemble(
     inputs: Iterable[str] | None = None,
     optional_inputs: Iterable[str] | None = None,
     entry: str | None = None,
+    policies: Iterable[Policy] = (),
     waive: Mapping[str, str] | None = None,
     **rest: Any,
 ) -> Workflow[Any]:
@@ -294,6 +303,7 @@ def assemble(
         optional_inputs=may,
         open_inputs=state is None and inputs is None and optional_inputs is None,
         entry=(found[0].id if found else "") if entry is None else entry,
+        policies=_policies(policies, slips),
         waive=MappingProxyType(dict(waive or {})),
         slips=tuple(slips),
         place=place,
@@ -313,6 +323,19 @@ def _nodes(nodes: object, slips: list[str]) -> tuple[Node, ...]:
         if not isinstance(item, Node)
     )
     return tuple(item for item in found if isinstance(item, Node))
+
+
+def _policies(policies: object, slips: list[str]) -> tuple[Policy, ...]:
+    if isinstance(policies, str) or not isinstance(policies, Iterable):
+        slips.append(f"policies={policies!r} is no list of policies")
+        return ()
+    found = tuple(policies)
+    slips.extend(
+        f"policies[{index}] is {item!r}; make it with must_pass(…) or its kin"
+        for index, item in enumerate(found)
+        if not isinstance(item, Policy)
+    )
+    return tuple(item for item in found if isinstance(item, Policy))
 
 
 def _names(what: str, names: object, slips: list[str]) -> tuple[str, ...] | None:
