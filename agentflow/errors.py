@@ -24,10 +24,11 @@ names workflow, node and run.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     from agentflow.graph.findings import Finding
+    from agentflow.graph.workflow import Workflow
 
 __all__ = [
     "AgentflowError",
@@ -55,13 +56,23 @@ class AgentflowError(Exception):
 
 
 class DefinitionError(AgentflowError):
-    """The definition cannot run safely; `findings` is the complete list, warnings included."""
+    """The definition cannot run safely; `findings` is the complete list, warnings included.
+
+    `workflow` is the definition as it was declared, to be drawn or looked at; it cannot be run.
+    """
 
     code = "definition"
 
-    def __init__(self, workflow_id: str, findings: tuple[Finding, ...]) -> None:
+    def __init__(
+        self,
+        workflow_id: str,
+        findings: tuple[Finding, ...],
+        *,
+        workflow: Workflow[Any] | None = None,
+    ) -> None:
         self.workflow_id = workflow_id
         self.findings = findings
+        self.workflow = workflow
         super().__init__(workflow_id, findings)
 
     def __str__(self) -> str:

@@ -154,5 +154,5 @@ def compile_plan(workflow: Workflow[Any]) -> Plan:
     if not workflow.report.ok:
         from agentflow.errors import DefinitionError
 
-        raise DefinitionError(workflow.id, workflow.report.findings)
+        raise DefinitionError(workflow.id, workflow.report.findings, workflow=workflow)
     return Plan(workflow)

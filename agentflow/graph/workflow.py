@@ -250,7 +250,7 @@ def define_workflow(
     )
     report = workflow.report
     if not report.ok:
-        raise DefinitionError(workflow.id, report.findings)
+        raise DefinitionError(workflow.id, report.findings, workflow=workflow)
     return workflow
 
 
