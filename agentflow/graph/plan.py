@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from agentflow.graph.calling import is_async, takes_context
 from agentflow.graph.condition import Condition
+from agentflow.graph.contract import ANY, Contract
 from agentflow.graph.frozen import State
-from agentflow.graph.schema import ANY, Contract, FieldSpec, Schema
+from agentflow.graph.schema import FieldSpec, Schema
 
 if TYPE_CHECKING:
     from agentflow.graph.kinds import Kind

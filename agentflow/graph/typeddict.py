@@ -10,7 +10,18 @@ from __future__ import annotations
 import functools
 import types
 import typing
-from typing import Annotated, Any, ForwardRef, NotRequired, Required, Union, get_args, get_origin
+from collections.abc import Mapping
+from typing import (
+    Annotated,
+    Any,
+    ForwardRef,
+    NotRequired,
+    Required,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+)
 
 import typing_extensions
 
@@ -21,17 +32,27 @@ _QUALIFIERS = {Required: True, NotRequired: False}
 
 
 def is_typeddict(source: Any) -> bool:
-    """Whether `source` is a TypedDict class of either module."""
-    return typing_extensions.is_typeddict(source)
+    """Whether `source` is a TypedDict class of either module, or a generic one with its arguments."""
+    return typing_extensions.is_typeddict(get_origin(source) or source)
 
 
 def presence(source: Any) -> list[tuple[str, Any, bool]]:
     """The fields of a TypedDict: name, hint without presence qualifiers, and whether it is required."""
-    hints = typing_extensions.get_type_hints(source, include_extras=True)
+    made = get_origin(source) or source
+    given = dict(zip(getattr(made, "__parameters__", ()), get_args(source), strict=False))
+    hints = typing_extensions.get_type_hints(made, include_extras=True)
     return [
-        (name, *_unqualified(hint, name in source.__required_keys__))
+        (name, *_unqualified(_filled(hint, given), name in made.__required_keys__))
         for name, hint in hints.items()
     ]
+
+
+def _filled(hint: Any, given: dict[Any, Any]) -> Any:
+    """The hint with type variables replaced by what they were given."""
+    if isinstance(hint, TypeVar):
+        return given.get(hint, hint)
+    open_ones = getattr(hint, "__parameters__", ())
+    return hint[tuple(given.get(each, each) for each in open_ones)] if given and open_ones else hint
 
 
 def _unqualified(hint: Any, required: bool) -> tuple[Any, bool]:
@@ -48,15 +69,16 @@ def _unqualified(hint: Any, required: bool) -> tuple[Any, bool]:
     return hint, required
 
 
-def rebuilt(hint: Any) -> Any:
-    """The hint with every TypedDict in it, however deep, as pydantic takes it."""
-    return _Rebuild().of(hint)
+def rebuilt(hint: Any, *, config: Mapping[str, Any] | None = None) -> Any:
+    """The hint with every TypedDict in it, however deep, as pydantic takes it; `config` is added to theirs."""
+    return _Rebuild(config or {}).of(hint)
 
 
 class _Rebuild:
     """One pass over a hint; remembers the classes it has rebuilt, so that recursive ones end."""
 
-    def __init__(self) -> None:
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        self.config = config
         self.done: dict[Any, Any] = {}
 
     def of(self, hint: Any) -> Any:
@@ -86,7 +108,8 @@ class _Rebuild:
     def typeddict(self, source: Any) -> Any:
         if source in self.done:
             return self.done[source]
-        made: Any = _make_typeddict(source.__name__, {})
+        name = (get_origin(source) or source).__name__
+        made: Any = _make_typeddict(name, {})
         self.done[source] = made
         fields = presence(source)
         made.__annotations__ = {
@@ -97,7 +120,7 @@ class _Rebuild:
         made.__optional_keys__ = frozenset(name for name, _, required in fields if not required)
         made.__doc__ = source.__doc__
         made.__module__ = source.__module__
-        config = getattr(source, "__pydantic_config__", None)
-        if config is not None:
+        config = {**(getattr(source, "__pydantic_config__", None) or {}), **self.config}
+        if config:
             made.__pydantic_config__ = config
         return made

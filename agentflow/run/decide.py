@@ -18,9 +18,9 @@ from agentflow.errors import (
     RunCancelled,
     RunConflict,
 )
+from agentflow.graph.contract import contract_error
 from agentflow.graph.frozen import State, freeze, thaw
 from agentflow.graph.reducer import append
-from agentflow.graph.schema import contract_error
 
 if TYPE_CHECKING:
     from agentflow.graph.plan import Plan, PlanNode, PlanRoute

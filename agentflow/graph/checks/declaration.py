@@ -119,13 +119,14 @@ def schema(workflow: Workflow[Any]) -> Iterator[Finding]:
 
 
 def _unusable(result: Any) -> str:
+    from agentflow.graph.contract import reason_of
     from agentflow.graph.plan import result_contract
 
     try:
         result_contract(result)
     except Exception as error:
         # pydantic raises many kinds for a hint that it cannot turn into a validator.
-        return str(error).strip().partition("\n")[0]
+        return reason_of(error)
     return ""
 
 

@@ -1,0 +1,133 @@
+"""Contracts: what a value must be, compiled once by pydantic; and the error for a value that is not."""
+
+from __future__ import annotations
+
+import types
+import warnings
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from agentflow.errors import ContractError
+from agentflow.graph.frozen import freeze
+from agentflow.graph.typeddict import rebuilt
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+__all__ = ["ANY", "Contract", "contract_error", "reason_of"]
+
+_PLAIN_TYPES = (int, str, float, bool, bytes, type(None))
+
+
+class Contract:
+    """A compiled check of values against a type; `accept` validates and freezes.
+
+    Args:
+        annotation: The type.
+        config: The pydantic config of the class that declares it, if it has one.
+        validate: The check itself, where it is more than what the type says.
+        exact: A type whose instances are valid and immutable as they are, so that the hot loop asks nothing else;
+            default: the annotation itself where that is true of it.
+
+    Raises:
+        Exception: What pydantic raises for a hint that it cannot turn into a validator.
+    """
+
+    __slots__ = ("accept", "annotation", "exact", "validate")
+
+    def __init__(
+        self,
+        annotation: Any,
+        *,
+        config: Mapping[str, Any] | None = None,
+        validate: Callable[[Any], Any] | None = None,
+        exact: type | None = None,
+    ) -> None:
+        self.annotation = annotation
+        self.exact = exact
+        if validate is None:
+            validate = _validator(annotation, config or {})
+            if not config and any(annotation is kind for kind in _PLAIN_TYPES):
+                self.exact = annotation
+        self.validate = validate
+        self.accept: Callable[[Any], Any] = self._accept
+
+    def _accept(self, value: Any) -> Any:
+        return freeze(self.validate(value))
+
+
+class AnyContract(Contract):
+    """The contract of an untyped field: every value that can be frozen."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        self.annotation = Any
+        self.validate = lambda value: value
+        self.exact = None
+        self.accept = freeze
+
+
+ANY = AnyContract()
+
+
+def _validator(annotation: Any, config: Mapping[str, Any]) -> Callable[[Any], Any]:
+    """A function that validates one value, by pydantic, in its usual lax mode."""
+    if isinstance(annotation, types.FunctionType):
+        # pydantic would take it for a function whose arguments are to be checked.
+        raise TypeError(f"{annotation!r} is a function, not a type")
+    try:
+        adapter = _adapter(rebuilt(annotation), config)
+    except Exception as error:
+        if "arbitrary_types_allowed" not in str(error):
+            raise
+        adapter = _adapter_of_strange_classes(annotation, config)
+    return adapter.validator.validate_python
+
+
+def _adapter(hint: Any, config: Mapping[str, Any]) -> TypeAdapter[Any]:
+    from pydantic import PydanticUserError, TypeAdapter
+
+    try:
+        return TypeAdapter(hint, config=config or None)  # type: ignore[arg-type]
+    except PydanticUserError as error:
+        if error.code != "type-adapter-config-unused":
+            raise
+        # A class that pydantic knows by itself brings its own config.
+        return TypeAdapter(hint)
+
+
+def _adapter_of_strange_classes(annotation: Any, config: Mapping[str, Any]) -> TypeAdapter[Any]:
+    """An adapter that checks instances of classes unknown to pydantic with `isinstance`."""
+    from pydantic.warnings import ArbitraryTypeWarning
+
+    lenient = {"arbitrary_types_allowed": True}
+    with warnings.catch_warnings():
+        # What is no class at all would be let through unchecked, with this warning only.
+        warnings.simplefilter("error", ArbitraryTypeWarning)
+        return _adapter(rebuilt(annotation, config=lenient), {**config, **lenient})
+
+
+def reason_of(error: Exception) -> str:
+    """In one line, why a contract could not be made."""
+    text = str(error).strip().partition("\n")[0]
+    told_well = type(error).__module__.startswith(("agentflow", "pydantic"))
+    return text if told_well else f"{type(error).__name__}: {text}"
+
+
+def contract_error(where: str, value: Any, error: Exception) -> ContractError:
+    """The error for a value that a contract refused, saying where, what came and why."""
+    from pydantic import ValidationError
+
+    if isinstance(error, ValidationError):
+        parts = [
+            f"{'.'.join(map(str, item['loc'])) + ': ' if item['loc'] else ''}{item['msg']}"
+            for item in error.errors(include_url=False, include_context=False)
+        ]
+        reason = "; ".join(parts)
+    else:
+        reason = f"{type(error).__name__}: {error}"
+    shown = repr(value)
+    if len(shown) > 80:
+        shown = shown[:77] + "..."
+    return ContractError(f"{where}: {reason} (got {shown})")
