@@ -29,6 +29,8 @@ __all__ = [
     "freeze",
     "lend",
     "shared",
+    "thaw",
+    "write",
 ]
 
 _ATOMS: frozenset[type] = frozenset(
@@ -137,6 +139,10 @@ class _LendingList(FrozenList):
 
     __rmul__ = __mul__
 
+    def __radd__(self, other: Any) -> list[Any]:
+        # Without it `[…] + state["items"]` would take the items themselves.
+        return [*other, *self]
+
     def copy(self) -> list[Any]:
         return list(self)
 
@@ -187,14 +193,6 @@ class State(FrozenDict):
     __slots__ = ()
     _lending: type[State]
 
-    def write(self, values: dict[str, Any]) -> None:
-        """Put validated, frozen values into the state. For the engine alone."""
-        dict.update(self, values)
-        for value in values.values():
-            if type(value) not in _SHARED and not shared(value):
-                self.__class__ = self._lending
-                break
-
     @classmethod
     def with_attributes(cls, names: Iterable[str]) -> type[State]:
         """A state class that offers the fields `names` as attributes too."""
@@ -205,6 +203,15 @@ class State(FrozenDict):
 
 
 State._lending = type("State", (_LendingDict, State), {"__slots__": ()})
+
+
+def write(state: State, values: dict[str, Any]) -> None:
+    """Put validated, frozen values into a state. For the engine alone."""
+    dict.update(state, values)
+    for value in values.values():
+        if type(value) not in _SHARED and not shared(value):
+            state.__class__ = state._lending
+            break
 
 
 def _reader(name: str) -> Callable[[State], Any]:
@@ -229,10 +236,15 @@ def shared(value: object) -> bool:
     if kind in _SHARED or isinstance(value, enum.Enum | type):
         return True
     if isinstance(value, tuple | frozenset):
-        return all(map(shared, value))
+        return all(map(_settled, value))
     if dataclasses.is_dataclass(kind) and kind.__dataclass_params__.frozen:  # type: ignore[attr-defined]
-        return all(shared(getattr(value, field.name, None)) for field in dataclasses.fields(kind))
+        return all(_settled(getattr(value, field.name, None)) for field in dataclasses.fields(kind))
     return False
+
+
+def _settled(part: object) -> bool:
+    # A part of a frozen object that still grows would grow there too.
+    return not isinstance(part, GrowingList) and shared(part)
 
 
 def lend(value: Any) -> Any:
@@ -253,7 +265,7 @@ def freeze(value: Any) -> Any:
     if freezer is not None:
         return freezer(value)
     if isinstance(value, tuple):
-        return _frozen_tuple(value)
+        return _rebuilt_tuple(value, freeze)
     return value if shared(value) else copy.deepcopy(value)
 
 
@@ -268,8 +280,8 @@ def thaw(value: Any) -> Any:
         return {key: thaw(item) for key, item in dict.items(value)}
     if isinstance(value, FrozenSet):
         return set(value)
-    if kind is tuple:
-        return tuple(thaw(item) for item in value)
+    if isinstance(value, tuple):
+        return _rebuilt_tuple(value, thaw)
     return lend(value)
 
 
@@ -278,17 +290,27 @@ def _frozen_list(value: Iterable[Any]) -> FrozenList:
     return FrozenList(items) if all(map(shared, items)) else _LendingList(items)
 
 
-def _frozen_dict(value: dict[Any, Any]) -> FrozenDict:
-    items = {freeze(key): freeze(item) for key, item in dict.items(value)}
+def _frozen_dict(value: dict[Any, Any]) -> dict[Any, Any]:
+    if not all(map(shared, value)):
+        return copy.deepcopy(dict(value))
+    items = {key: freeze(item) for key, item in dict.items(value)}
     return FrozenDict(items) if all(map(shared, items.values())) else _LendingDict(items)
 
 
-def _frozen_tuple(value: tuple[Any, ...]) -> tuple[Any, ...]:
-    items = [freeze(item) for item in value]
+def _frozen_set(value: set[Any]) -> set[Any]:
+    # Members that can change cannot be lent one by one: they would not be found again.
+    return FrozenSet(value) if all(map(shared, value)) else copy.deepcopy(value)
+
+
+def _rebuilt_tuple(value: tuple[Any, ...], change: Callable[[Any], Any]) -> tuple[Any, ...]:
+    items = [change(item) for item in value]
     if all(new is old for new, old in zip(items, value, strict=True)):
         return value
-    make: Callable[[Iterable[Any]], tuple[Any, ...]] = getattr(type(value), "_make", tuple)
-    return make(items)
+    if type(value) is tuple:
+        return tuple(items)
+    make: Callable[[Iterable[Any]], tuple[Any, ...]] | None = getattr(type(value), "_make", None)
+    # Nobody knows how another subclass is made, so it stays an object that is lent.
+    return copy.deepcopy(value) if make is None else make(items)
 
 
 def growing(value: list[Any]) -> GrowingList:
@@ -310,8 +332,7 @@ def _itself(value: Any) -> Any:
 _FREEZERS: dict[type, Callable[[Any], Any]] = {
     list: _frozen_list,
     dict: _frozen_dict,
-    set: FrozenSet,
-    tuple: _frozen_tuple,
+    set: _frozen_set,
     FrozenList: _itself,
     FrozenDict: _itself,
     FrozenSet: _itself,

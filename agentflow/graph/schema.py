@@ -14,6 +14,7 @@ from typing import Annotated, Any, get_args, get_origin
 
 from agentflow.graph.contract import ANY, Contract, contract_error, reason_of
 from agentflow.graph.declared import Declared, declared_fields, has_attributes
+from agentflow.graph.frozen import lend
 from agentflow.graph.reducer import Reducer, append, appended
 
 __all__ = ["FieldSpec", "Schema", "SchemaProblem", "schema_of"]
@@ -54,7 +55,7 @@ class FieldSpec:
         if self.reducer is append:
             return appended(current, delta)
         assert self.reducer is not None
-        return self.value.accept(self.reducer.apply(current, delta))
+        return self.value.accept(self.reducer.apply(lend(current), delta))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -19,7 +19,7 @@ from agentflow.errors import (
     RunConflict,
 )
 from agentflow.graph.contract import contract_error
-from agentflow.graph.frozen import State, freeze, thaw
+from agentflow.graph.frozen import State, freeze, thaw, write
 from agentflow.graph.reducer import append
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def first_state(plan: Plan, input: Mapping[str, Any] | None) -> State:
                 f"the input of workflow {workflow.id!r} lacks the field {name!r} (it needs {needed})"
             )
     state = plan.state_class()
-    state.write(values)
+    write(state, values)
     return state
 
 

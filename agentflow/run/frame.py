@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from agentflow.errors import BudgetExceeded, RunCancelled
+from agentflow.graph.frozen import write
 from agentflow.run import decide
 from agentflow.run.attempts import attempt_until_done
 from agentflow.run.context import NodeContext
@@ -136,7 +137,7 @@ class Frame:
                 raise RunCancelled(signal.reason)
             failure = None
             values = decide.fresh_values(node, update)
-            state.write(decide.join(node, state, values) if node.reducing else values)
+            write(state, decide.join(node, state, values) if node.reducing else values)
             if listening:
                 self._emit(
                     "node.committed", node, visit, data={"fields": sorted(values)}, content=values
