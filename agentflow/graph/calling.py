@@ -11,14 +11,15 @@ __all__ = ["body_problem", "is_async", "takes", "takes_context"]
 
 
 def is_async(function: Callable[..., Any]) -> bool:
-    """Whether calling `function` gives a coroutine; sees through partials and callable objects."""
+    """Whether what `function` gives must be awaited or iterated; sees through partials and callable objects."""
     while isinstance(function, functools.partial):
         function = function.func
-    if inspect.iscoroutinefunction(function):
+    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
         return True
-    return not inspect.isroutine(function) and inspect.iscoroutinefunction(
-        getattr(type(function), "__call__", None)  # noqa: B004 - the method is wanted, not the answer
-    )
+    if inspect.isroutine(function):
+        return False
+    method = getattr(type(function), "__call__", None)  # noqa: B004 - the method is wanted, not the answer
+    return inspect.iscoroutinefunction(method) or inspect.isasyncgenfunction(method)
 
 
 def takes(function: Callable[..., Any], count: int) -> bool:

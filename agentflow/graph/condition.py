@@ -7,7 +7,7 @@ that does not exist is false, whatever the operator; `field("x").exists()` tells
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Set
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NoReturn
@@ -23,18 +23,19 @@ MISSING: Any = object()
 def lookup(path: tuple[str, ...]) -> Callable[[Mapping[str, Any]], Any]:
     """A function that finds `path` in a state, or returns `MISSING`."""
     first, rest = path[0], path[1:]
+    # Never `state.get(…)`: a state with attributes may have a field of that name.
     if not rest:
-        return lambda state: state.get(first, MISSING)
+        return lambda state: state[first] if first in state else MISSING  # noqa: SIM401
 
     def find(state: Mapping[str, Any]) -> Any:
-        value = state.get(first, MISSING)
+        value = state[first] if first in state else MISSING  # noqa: SIM401
         for part in rest:
+            if value is MISSING:
+                return MISSING
             if isinstance(value, Mapping):
                 value = value.get(part, MISSING)
             else:
                 value = getattr(value, part, MISSING)
-            if value is MISSING:
-                return MISSING
         return value
 
     return find
@@ -108,12 +109,13 @@ class Test(Condition):
         return frozenset(self.path[:1])
 
     def __str__(self) -> str:
-        name = ".".join(self.path)
+        name = ".".join(map(str, self.path))
         match self.op:
             case "exists" | "is_none":
                 return f"{name} {self.op.replace('_', ' ')}"
             case "is_in":
-                return f"{name} in [{', '.join(map(repr, self.value))}]"
+                values = self.value if isinstance(self.value, tuple) else (self.value,)
+                return f"{name} in [{', '.join(map(repr, values))}]"
             case _:
                 return f"{name} {self.op} {self.value!r}"
 
@@ -228,7 +230,12 @@ class FieldPath:
 
     def is_in(self, values: Collection[object]) -> Condition:
         """True when the value is one of `values`."""
-        return self._test("is_in", tuple(values))
+        if isinstance(values, str) or not isinstance(values, Iterable):
+            # Kept as it is: the definition that uses it reports it.
+            return self._test("is_in", values)
+        # A set has another order in every process, and the order is part of the workflow's fingerprint.
+        ordered = sorted(values, key=repr) if isinstance(values, Set) else values
+        return self._test("is_in", tuple(ordered))
 
     def contains(self, value: object) -> Condition:
         """True when the field holds a container (or text) in which `value` is."""

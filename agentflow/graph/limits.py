@@ -39,8 +39,8 @@ class Budget:
         for name, value in self.limits().items():
             if isinstance(value, bool) or not isinstance(value, int | float):
                 raise ValueError(f"Budget({name}={value!r}): a limit is a number or None")
-            if math.isnan(value) or value < 0:
-                raise ValueError(f"Budget({name}={value!r}): a limit cannot be negative")
+            if not value >= 0:
+                raise ValueError(f"Budget({name}={value!r}): a limit is a number of at least 0")
             if name not in _FRACTIONAL and not isinstance(value, int):
                 raise ValueError(f"Budget({name}={value!r}): this limit is a whole number")
 
@@ -103,7 +103,8 @@ class Retry:
         """Seconds to wait after try number `failed` (counted from 1)."""
         if callable(self.backoff):
             return float(self.backoff(failed))
-        return float(self.backoff) * 2.0 ** (failed - 1)
+        # Beyond this the wait is longer than any run, and the power longer than a float.
+        return float(self.backoff) * 2.0 ** min(failed - 1, 100)
 
     def problems(self) -> tuple[str, ...]:
         """What is wrong with these values, in words; empty when nothing is."""

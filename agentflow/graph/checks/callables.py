@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from typing import Any
 
@@ -54,6 +55,7 @@ def _predicate(workflow: Workflow[Any], node: Node, route: Route) -> Iterator[Fi
 def _function(
     workflow: Workflow[Any], node: Node, route: Route, function: Any, what: str
 ) -> Iterator[Finding]:
+    function = function.run if isinstance(function, Node) and function.run else function
     name = getattr(function, "__name__", repr(function))
     if not callable(function):
         message = f"node {node.id!r}: {what} {function!r} cannot be called"
@@ -64,6 +66,11 @@ def _function(
             "do the asynchronous work in a node, put what it found into a field, and route on that"
         )
         yield _at_route(workflow, node, route, "AF116", message, hint)
+    elif inspect.isgeneratorfunction(function):
+        message = f"node {node.id!r}: {what} {name} is a generator; it must return its answer"
+        yield _at_route(
+            workflow, node, route, "AF117", message, "return the answer, do not yield it"
+        )
     elif not takes(function, 1):
         message = f"node {node.id!r}: {what} {name} cannot be called with the state alone"
         yield _at_route(
@@ -83,8 +90,13 @@ def _condition_problems(condition: Condition) -> Iterator[str]:
                 yield f"the condition {condition} has a malformed path"
             if op not in OPERATORS:
                 yield f"the condition {condition} has the unknown operator {op!r}"
-            if isinstance(value, FieldPath):
+            if op == "is_in" and not isinstance(value, tuple):
+                yield f"the condition {condition} wants a list of values, as in field('x').is_in(['a', 'b'])"
+            values = value if isinstance(value, tuple) else (value,)
+            if any(isinstance(each, FieldPath | Condition) for each in values):
                 yield f"the condition {condition} compares two fields; compare a field with a constant"
+        case _:
+            yield f"{condition!r} is no condition; start it with field('…')"
 
 
 def _at_route(
