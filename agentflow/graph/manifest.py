@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -43,17 +44,30 @@ def manifest(workflow: Workflow[Any]) -> dict[str, Any]:
 
 def fingerprint(workflow: Workflow[Any]) -> str:
     """A SHA-256 digest of the manifest without what cannot change how a run goes."""
-    text = json.dumps(_bare(manifest(workflow)), sort_keys=True, ensure_ascii=True, default=repr)
+    text = json.dumps(
+        _bare(manifest(workflow)), sort_keys=True, ensure_ascii=True, default=_without_address
+    )
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 _LABELS = frozenset({"description", "metadata", "policies", "version", "waive"})
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
-def _bare(data: Any) -> Any:
-    if isinstance(data, dict):
-        return {key: _bare(value) for key, value in data.items() if key not in _LABELS}
-    return [_bare(item) for item in data] if isinstance(data, list) else data
+def _bare(data: dict[str, Any]) -> dict[str, Any]:
+    """The manifest of a workflow without labels; a field may well be called like one of them."""
+    kept = {key: value for key, value in data.items() if key not in _LABELS}
+    kept["nodes"] = [
+        {key: value for key, value in node.items() if key not in _LABELS} for node in data["nodes"]
+    ]
+    for node in kept["nodes"]:
+        if node["kind"] is not None:
+            node["kind"] = {**node["kind"], "subflow": _bare(node["kind"]["subflow"])}
+    return kept
+
+
+def _without_address(value: object) -> str:
+    return _ADDRESS.sub("", repr(value))
 
 
 def _state(schema: Schema) -> dict[str, Any] | None:
@@ -172,7 +186,7 @@ def type_name(hint: Any) -> str | None:
             if hint.__module__ == "builtins"
             else f"{hint.__module__}:{hint.__qualname__}"
         )
-    return repr(hint)
+    return _without_address(hint)
 
 
 def _as_tuple(kinds: Any) -> tuple[Any, ...]:
