@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 if TYPE_CHECKING:
     from agentflow.graph.findings import Finding
     from agentflow.graph.workflow import Workflow
+    from agentflow.run.ports import Invocation
 
 __all__ = [
     "AgentflowError",
@@ -161,9 +162,16 @@ class ToolFailed(ToolError):
 
 
 class ModelError(AgentflowError):
-    """A provider failed or sent what cannot be read; its own error is the `__cause__`."""
+    """A provider failed or sent what cannot be read; its own error is the `__cause__`.
+
+    `invocation` tells of the call as far as it came: what it used until then is in there, marked as partial.
+    """
 
     code = "model"
+
+    def __init__(self, message: str, *, invocation: Invocation | None = None) -> None:
+        self.invocation = invocation
+        super().__init__(message)
 
 
 class StructuredOutputNotGenerated(AgentflowError):

@@ -222,7 +222,8 @@ class NodeContext:
         self._over = True
 
     def _in_loop(self, name: str) -> None:
-        if threading.get_ident() != self.frame.run.thread:
+        # A context for tests has no loop behind it, and so no thread that is not the loop's.
+        if self.frame.run.thread not in (None, threading.get_ident()):
             raise ContractError(
                 f"node {self.node_id!r}: ctx.{name} was called from a worker thread; call ctx.sync.{name} there"
             )

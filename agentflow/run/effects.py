@@ -7,7 +7,8 @@ under a key is returned, never done again; another request under the same key is
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from agentflow.run.facts import limit_data
 if TYPE_CHECKING:
     from agentflow.run.context import NodeContext
 
-__all__ = ["VisitRecord", "effect", "emit", "spend"]
+__all__ = ["Performance", "VisitRecord", "check", "effect", "emit", "note", "performing", "spend"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,22 +73,57 @@ async def effect(
         Divergence: The key was recorded for another request.
         RunCancelled: The run was cancelled, or is over.
     """
+    async with performing(ctx, kind, key, request) as performance:
+        if not performance.recorded:
+            performance.keep(await perform())
+        return performance.value
+
+
+class Performance:
+    """One effect while it is done: `recorded` tells whether its `value` is known from before."""
+
+    __slots__ = ("_ctx", "_key", "_kind", "_request", "recorded", "value")
+
+    def __init__(self, ctx: NodeContext, kind: str, key: str, request: Any) -> None:
+        self._ctx = ctx
+        self._kind = kind
+        self._key = key
+        self._request = request
+        known = ctx.record.find(key)
+        self.recorded = known is not None
+        self.value: Any = None if known is None else known.value
+        if known is not None and known.digest != digest(request):
+            raise Divergence(
+                f"node {ctx.node_id!r}: the {kind} effect {key!r} was recorded for another request"
+            )
+
+    def keep(self, value: Any) -> None:
+        """Record what the effect gave.
+
+        Raises:
+            RunCancelled: The run was cancelled meanwhile: what comes after the cancel is dropped, whatever it is.
+        """
+        self._ctx.check_open()
+        recorded = _Recorded(self._kind, digest(self._request), value)
+        self._ctx.record.keep(self._key, recorded)
+        self.value = value
+
+
+@asynccontextmanager
+async def performing(
+    ctx: NodeContext, kind: str, key: str, request: Any
+) -> AsyncIterator[Performance]:
+    """An effect that is done piece by piece, as a stream is; takes and raises what `effect` does.
+
+    The block does the effect and keeps its value, unless it is recorded already. An effect whose value was not kept when the
+    block ends has not happened.
+    """
     ctx.check_open()
-    record = ctx.record
-    async with record.lock(key):
-        known = record.find(key)
-        if known is not None:
-            if known.digest != digest(request):
-                raise Divergence(
-                    f"node {ctx.node_id!r}: the {kind} effect {key!r} was recorded for another request"
-                )
+    async with ctx.record.lock(key):
+        performance = Performance(ctx, kind, key, request)
+        if performance.recorded:
             emit(ctx, "effect.replayed", data={"kind": kind, "key": key})
-            return known.value
-        value = await perform()
-        # A result that comes after the cancel is dropped, whatever it is.
-        ctx.check_open()
-        record.keep(key, _Recorded(kind, digest(request), value))
-        return value
+        yield performance
 
 
 def spend(ctx: NodeContext, limit: str, amount: float = 1) -> None:
@@ -110,6 +146,32 @@ def spend(ctx: NodeContext, limit: str, amount: float = 1) -> None:
         emit_limit(ctx, error)
         raise
     ctx.record.spent[limit] = ctx.record.spent.get(limit, 0) + amount
+
+
+def check(ctx: NodeContext, limit: str, amount: float) -> None:
+    """Tell whether `amount` more may be spent of the run's ledger; spend nothing.
+
+    Raises:
+        BudgetExceeded: It would be too much.
+    """
+    try:
+        ctx.ledger.check(limit, amount)
+    except BudgetExceeded as error:
+        emit_limit(ctx, error)
+        raise
+
+
+def note(ctx: NodeContext, limit: str, amount: float) -> None:
+    """Count what is known only after it was used.
+
+    Raises:
+        BudgetExceeded: The limit is passed; the amount is counted all the same.
+    """
+    try:
+        ctx.ledger.note(limit, amount)
+    except BudgetExceeded as error:
+        emit_limit(ctx, error)
+        raise
 
 
 def emit(

@@ -5,7 +5,8 @@ Adapters live in other layers and are tried against one conformance suite a port
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -24,6 +25,7 @@ __all__ = [
     "Observer",
     "Receipt",
     "Reply",
+    "ReplyStream",
     "Sink",
     "SystemClock",
     "ToolCalls",
@@ -92,6 +94,7 @@ class Invocation:
         node_id: The node that called.
         usage: What it used, by name, as far as known; a name that is missing is unknown.
         partial: Whether `usage` may be less than what was really used.
+        finish_reason: Why a model stopped; `None` for a tool, or when it did not get so far.
         seconds: How long it took.
     """
 
@@ -101,6 +104,7 @@ class Invocation:
     node_id: str
     usage: Mapping[str, float] = field(default_factory=dict)
     partial: bool = False
+    finish_reason: str | None = None
     seconds: float = 0.0
 
 
@@ -120,23 +124,79 @@ class Receipt:
     invocation: Invocation
 
 
+class ReplyStream(AsyncIterator[Any], Protocol):
+    """The chunks of one model call as they come, and its reply when they have all come."""
+
+    async def reply(self) -> Reply:
+        """Take the chunks that are left, and return what `ModelCalls.invoke` would have returned."""
+        ...
+
+
 class ModelCalls(Protocol):
     """The models as one visit sees them."""
 
-    async def invoke(self, input: Any, **options: Any) -> Reply:
-        """Make one model call and return its parsed value."""
+    async def invoke(
+        self,
+        input: Any,
+        *,
+        transport: Any = "text",
+        model: str | None = None,
+        instructions: str | None = None,
+        tools: Iterable[Any] = (),
+        tool_choice: str | None = None,
+        max_output_tokens: int | None = None,
+        parameters: Mapping[str, Any] | None = None,
+    ) -> Reply:
+        """Make one model call and return its parsed value.
+
+        Args:
+            input: A text, a message, or a list of them.
+            transport: What the value is to be: the name of a registered transport, or a transport.
+            model: The name of a registered model; default: the engine's own.
+            instructions: A system text that goes before the input.
+            tools: What is offered to the model: tools, tool specs, or ids of registered tools.
+            tool_choice: `auto`, `none`, `required`, or the id of an offered tool.
+            max_output_tokens: How long the answer may be, in the model's tokens.
+            parameters: Whatever else the provider understands, by name.
+        """
         ...
 
-    def stream(self, input: Any, **options: Any) -> AsyncIterator[Any]:
-        """Make one model call and hand out its chunks as they come."""
+    def stream(
+        self,
+        input: Any,
+        *,
+        transport: Any = "text",
+        model: str | None = None,
+        instructions: str | None = None,
+        tools: Iterable[Any] = (),
+        tool_choice: str | None = None,
+        max_output_tokens: int | None = None,
+        parameters: Mapping[str, Any] | None = None,
+    ) -> AbstractAsyncContextManager[ReplyStream]:
+        """Make one model call and hand out its chunks as they come: `async with ctx.model.stream(…) as stream`.
+
+        Takes what `invoke` takes. Leaving the block early ends the call.
+        """
         ...
 
 
 class ToolCalls(Protocol):
     """The tools as one visit sees them."""
 
-    async def invoke(self, tool_id: str, input: Any = None, **options: Any) -> Receipt:
-        """Run one tool and return what it gave."""
+    async def invoke(
+        self, tool_id: str, input: Any = None, *, call_id: str | None = None
+    ) -> Receipt:
+        """Run one tool and return what it gave.
+
+        Args:
+            tool_id: The id of a registered tool.
+            input: Its arguments, as a mapping; `None` for none.
+            call_id: Names the call within the visit, where a model has named it; default: its number.
+        """
+        ...
+
+    def specs(self, names: Iterable[str] | None = None) -> tuple[Any, ...]:
+        """What a model is told of the tools `names`; default: of all."""
         ...
 
 

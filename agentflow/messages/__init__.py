@@ -1,0 +1,45 @@
+"""What people, models and tools say to each other: messages, and the chunks that become one."""
+
+from __future__ import annotations
+
+from agentflow.messages.chunk import (
+    Chunk,
+    FinishChunk,
+    ReasoningChunk,
+    TextChunk,
+    ToolCallChunk,
+    UsageChunk,
+)
+from agentflow.messages.collector import Collector
+from agentflow.messages.message import (
+    Message,
+    as_messages,
+    assistant,
+    system,
+    tool_result,
+    user,
+)
+from agentflow.messages.part import Part, ReasoningPart, TextPart, ToolCall, ToolResult
+from agentflow.messages.tool_spec import ToolSpec
+
+__all__ = [
+    "Chunk",
+    "Collector",
+    "FinishChunk",
+    "Message",
+    "Part",
+    "ReasoningChunk",
+    "ReasoningPart",
+    "TextChunk",
+    "TextPart",
+    "ToolCall",
+    "ToolCallChunk",
+    "ToolResult",
+    "ToolSpec",
+    "UsageChunk",
+    "as_messages",
+    "assistant",
+    "system",
+    "tool_result",
+    "user",
+]

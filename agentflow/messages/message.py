@@ -1,0 +1,163 @@
+"""Messages: immutable, made of parts, and each with its provenance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from agentflow.messages.part import Part, ReasoningPart, TextPart, ToolCall, ToolResult
+
+__all__ = [
+    "Message",
+    "Provenance",
+    "Role",
+    "as_messages",
+    "assistant",
+    "system",
+    "tool_result",
+    "user",
+]
+
+Role = Literal["system", "user", "assistant", "tool"]
+Provenance = Literal["input", "notice", "memory", "contributed", "model", "tool"]
+"""Who made a message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One thing that was said, by whom, and where it comes from.
+
+    Args:
+        role: `system`, `user`, `assistant` or `tool`.
+        content: Its parts, in order.
+        provenance: Who made it: `input` the caller, `notice` the host, `memory` a store, `contributed` code of the
+            application, `model` a model, `tool` a tool.
+        id: Its name in a log; `None` until it is given one.
+    """
+
+    role: Role
+    content: tuple[Part, ...]
+    provenance: Provenance = "input"
+    id: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "content", tuple(self.content))
+
+    @property
+    def text(self) -> str:
+        """Everything that is said in it, reasoning and tools left out."""
+        return "".join(part.text for part in self.content if isinstance(part, TextPart))
+
+    @property
+    def reasoning(self) -> str:
+        """What the model said to itself."""
+        return "".join(part.text for part in self.content if isinstance(part, ReasoningPart))
+
+    @property
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        """The tool calls that it proposes, in order."""
+        return tuple(part for part in self.content if isinstance(part, ToolCall))
+
+    @property
+    def tool_results(self) -> tuple[ToolResult, ...]:
+        """The results of tool calls that it carries, in order."""
+        return tuple(part for part in self.content if isinstance(part, ToolResult))
+
+    @property
+    def chars(self) -> int:
+        """Its size: the characters of its texts, tool arguments and results."""
+        return sum(_chars(part) for part in self.content)
+
+
+def _chars(part: Part) -> int:
+    match part:
+        case TextPart() | ReasoningPart():
+            return len(part.text)
+        case ToolCall():
+            return len(part.name) + (len(_json(part.arguments)) if part.arguments else 0)
+        case ToolResult():
+            return len(part.content)
+
+
+def _json(arguments: Mapping[str, Any]) -> str:
+    import json
+
+    return json.dumps(arguments, ensure_ascii=False, default=repr)
+
+
+def system(text: str, *, provenance: Provenance = "contributed", id: str | None = None) -> Message:
+    """An instruction to the model."""
+    return Message("system", (TextPart(text),), provenance, id)
+
+
+def user(text: str, *, provenance: Provenance = "input", id: str | None = None) -> Message:
+    """Something that the user says."""
+    return Message("user", (TextPart(text),), provenance, id)
+
+
+def assistant(
+    text: str = "",
+    *,
+    tool_calls: Iterable[ToolCall] = (),
+    reasoning: str = "",
+    provenance: Provenance = "model",
+    id: str | None = None,
+) -> Message:
+    """Something that the model says, or proposes to do."""
+    parts: list[Part] = []
+    if reasoning:
+        parts.append(ReasoningPart(reasoning))
+    if text:
+        parts.append(TextPart(text))
+    return Message("assistant", (*parts, *tool_calls), provenance, id)
+
+
+def tool_result(
+    call: ToolCall,
+    content: str,
+    *,
+    is_error: bool = False,
+    provenance: Provenance = "tool",
+    id: str | None = None,
+) -> Message:
+    """What came of a tool call."""
+    part = ToolResult(call.id, call.name, content, is_error)
+    return Message("tool", (part,), provenance, id)
+
+
+def as_messages(input: object) -> tuple[Message, ...]:
+    """What a caller gives as input, as messages: a text, a message, or several of either.
+
+    Raises:
+        TypeError: It is something else.
+    """
+    match input:
+        case str():
+            return (user(input),)
+        case Message():
+            return (input,)
+        case Mapping():
+            raise TypeError(_refusal(input))
+        case Iterable():
+            items = tuple(input)
+        case _:
+            raise TypeError(_refusal(input))
+    return tuple(_as_message(item) for item in items)
+
+
+def _as_message(item: object) -> Message:
+    match item:
+        case Message():
+            return item
+        case str():
+            return user(item)
+        case _:
+            raise TypeError(_refusal(item))
+
+
+def _refusal(value: object) -> str:
+    return (
+        f"{type(value).__name__} is no input for a model: give a text, a Message "
+        f"(made with system, user, assistant or tool_result), or a list of them"
+    )

@@ -1,0 +1,71 @@
+"""Parts: what one message is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from agentflow.graph.frozen import freeze
+
+__all__ = ["Part", "ReasoningPart", "TextPart", "ToolCall", "ToolResult"]
+
+
+@dataclass(frozen=True, slots=True)
+class TextPart:
+    """Text that is said."""
+
+    text: str
+    type: Literal["text"] = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningPart:
+    """What a model said to itself; never part of its answer."""
+
+    text: str
+    type: Literal["reasoning"] = "reasoning"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A model's proposal to call a tool. It executes nothing.
+
+    Args:
+        id: Names the call; its result carries the same id.
+        name: The id of the tool.
+        arguments: What the tool is to be given, read-only. Empty when the model's text could not be read.
+        error: Why the arguments could not be read; then the call must not be carried out.
+        raw: The model's own text, kept when it could not be read.
+    """
+
+    id: str
+    name: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    error: str | None = None
+    raw: str | None = None
+    type: Literal["tool_call"] = "tool_call"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "arguments", freeze(dict(self.arguments)))
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What came of a tool call, as the model gets to see it.
+
+    Args:
+        call_id: The id of the call.
+        name: The id of the tool.
+        content: The result as text; of an error, what went wrong and what to do.
+        is_error: Whether the call did not succeed.
+    """
+
+    call_id: str
+    name: str
+    content: str
+    is_error: bool = False
+    type: Literal["tool_result"] = "tool_result"
+
+
+Part = TextPart | ReasoningPart | ToolCall | ToolResult

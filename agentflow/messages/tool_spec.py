@@ -1,0 +1,23 @@
+"""The tool spec: what a model is told of a tool."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agentflow.graph.frozen import freeze
+
+__all__ = ["ToolSpec"]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool as a model sees it: a name, what it does, and the JSON schema of its arguments. No permit to call it."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parameters", freeze(dict(self.parameters)))

@@ -1,0 +1,58 @@
+"""The request as the rules of a mock model see it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agentflow.messages.message import Message
+from agentflow.messages.part import ToolResult
+from agentflow.models.ports import ModelContext
+
+__all__ = ["MockRequest"]
+
+
+@dataclass(frozen=True, slots=True)
+class MockRequest:
+    """What a model was asked.
+
+    Args:
+        messages: The whole request, instructions included.
+        context: What the provider was told besides.
+    """
+
+    messages: Sequence[Message]
+    context: ModelContext
+
+    @property
+    def turn(self) -> int:
+        """Which answer of the conversation is wanted, from 1: one more than the answers that are there."""
+        return 1 + sum(message.role == "assistant" for message in self.messages)
+
+    @property
+    def news(self) -> tuple[Message, ...]:
+        """What was said since the model's last answer, instructions left out."""
+        messages = tuple(self.messages)
+        last = max(
+            (at for at, message in enumerate(messages) if message.role == "assistant"), default=-1
+        )
+        return tuple(message for message in messages[last + 1 :] if message.role != "system")
+
+    @property
+    def text(self) -> str:
+        """The text of the news: what the user said, or what the tools gave; one line feed between messages."""
+        return "\n".join(_text(message) for message in self.news)
+
+    @property
+    def tool_results(self) -> tuple[ToolResult, ...]:
+        """The tool results among the news."""
+        return tuple(result for message in self.news for result in message.tool_results)
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        """The names of the tools that are offered."""
+        return tuple(tool.name for tool in self.context.tools)
+
+
+def _text(message: Message) -> str:
+    return message.text or "\n".join(result.content for result in message.tool_results)
