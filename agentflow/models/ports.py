@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from agentflow.graph.frozen import freeze
+from agentflow.graph.frozen import FrozenDict
 from agentflow.messages.chunk import Chunk
 from agentflow.messages.message import Message
 from agentflow.messages.tool_spec import ToolSpec
@@ -44,7 +44,7 @@ class ModelContext:
     tool_choice: str | None = None
     max_output_tokens: int | None = None
     output_schema: Mapping[str, Any] | None = None
-    parameters: Mapping[str, Any] = freeze({})
+    parameters: Mapping[str, Any] = field(default_factory=FrozenDict)
 
 
 class Provider(Protocol):

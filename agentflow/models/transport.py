@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from agentflow.errors import OutputInvalid
-from agentflow.graph.frozen import freeze
+from agentflow.graph.frozen import FrozenDict, freeze
 from agentflow.messages.message import Message
 
 __all__ = ["MESSAGE", "TEXT", "Preparation", "Transport", "checked_transport", "structured"]
@@ -20,7 +20,7 @@ class Preparation:
 
     instructions: str | None = None
     schema: Mapping[str, Any] | None = None
-    parameters: Mapping[str, Any] = freeze({})
+    parameters: Mapping[str, Any] = field(default_factory=FrozenDict)
 
 
 class Transport(Protocol):

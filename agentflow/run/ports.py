@@ -124,8 +124,16 @@ class Receipt:
     invocation: Invocation
 
 
-class ReplyStream(AsyncIterator[Any], Protocol):
+class ReplyStream(Protocol):
     """The chunks of one model call as they come, and its reply when they have all come."""
+
+    def __aiter__(self) -> AsyncIterator[Any]:
+        """The chunks."""
+        ...
+
+    async def __anext__(self) -> Any:
+        """The next chunk."""
+        ...
 
     async def reply(self) -> Reply:
         """Take the chunks that are left, and return what `ModelCalls.invoke` would have returned."""
