@@ -7,7 +7,15 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["body_problem", "is_async", "takes", "takes_context"]
+from agentflow.graph.excerpt import excerpt
+
+__all__ = ["body_problem", "function_name", "is_async", "takes", "takes_context"]
+
+
+def function_name(function: object) -> str:
+    """What messages call a function: its own name, or an excerpt of what has none."""
+    name = getattr(function, "__name__", None)
+    return name if isinstance(name, str) else excerpt(function)
 
 
 def is_async(function: Callable[..., Any]) -> bool:
@@ -58,13 +66,13 @@ def body_problem(function: object) -> str | None:
     if function is None:
         return "it has no function"
     if not callable(function):
-        return f"{function!r} cannot be called"
+        return f"{excerpt(function)} cannot be called"
     if isinstance(function, type):
         return f"{function.__name__} is a class, not a function"
     inner: Any = function
     while isinstance(inner, functools.partial):
         inner = inner.func
-    name = getattr(inner, "__name__", repr(inner))
+    name = function_name(inner)
     if inspect.isgeneratorfunction(inner) or inspect.isasyncgenfunction(inner):
         return f"{name} is a generator; a node returns its update once"
     if not takes(function, 2 if takes_context(function) else 1):

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NoReturn
 
+from agentflow.graph.excerpt import excerpt
+
 __all__ = ["AllOf", "AnyOf", "Condition", "FieldPath", "Not", "Test", "field"]
 
 Predicate = Callable[[Mapping[str, Any]], bool]
@@ -81,7 +83,7 @@ class Condition:
 
 def _condition(other: object) -> Condition:
     if not isinstance(other, Condition):
-        raise TypeError(f"{other!r} is no condition; start it with field('…')")
+        raise TypeError(f"{excerpt(other)} is no condition; start it with field('…')")
     return other
 
 
@@ -115,9 +117,9 @@ class Test(Condition):
                 return f"{name} {self.op.replace('_', ' ')}"
             case "is_in":
                 values = self.value if isinstance(self.value, tuple) else (self.value,)
-                return f"{name} in [{', '.join(map(repr, values))}]"
+                return f"{name} in [{', '.join(map(excerpt, values))}]"
             case _:
-                return f"{name} {self.op} {self.value!r}"
+                return f"{name} {self.op} {excerpt(self.value)}"
 
     def _compile(self) -> Predicate:
         find, value = lookup(self.path), self.value

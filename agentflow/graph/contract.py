@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from agentflow.errors import ContractError
+from agentflow.graph.excerpt import excerpt
 from agentflow.graph.frozen import freeze
 from agentflow.graph.typeddict import rebuilt
 
@@ -127,7 +128,4 @@ def contract_error(where: str, value: Any, error: Exception) -> ContractError:
         reason = "; ".join(parts)
     else:
         reason = f"{type(error).__name__}: {error}"
-    shown = repr(value)
-    if len(shown) > 80:
-        shown = shown[:77] + "..."
-    return ContractError(f"{where}: {reason} (got {shown})")
+    return ContractError(f"{where}: {reason} (got {excerpt(value)})")

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agentflow.graph.contract import Contract
+from agentflow.graph.excerpt import excerpt
 from agentflow.graph.typeddict import is_typeddict, presence
 
 __all__ = ["Declared", "Unreadable", "declared_fields", "has_attributes"]
@@ -63,7 +64,7 @@ def declared_fields(source: Any) -> list[Declared]:
             return _pydantic_fields(source)
         if dataclasses.is_dataclass(source):
             return _dataclass_fields(source)
-    raise Unreadable(f"{source!r} is no TypedDict, pydantic model class or dataclass")
+    raise Unreadable(f"{excerpt(source)} is no TypedDict, pydantic model class or dataclass")
 
 
 def has_attributes(source: Any) -> bool:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from agentflow.graph.excerpt import excerpt
 from agentflow.graph.node import Node, make_node
 from agentflow.graph.place import calling_place
+from agentflow.graph.slips import Slips
 
 if TYPE_CHECKING:
     from agentflow.graph.workflow import Workflow
@@ -61,41 +62,29 @@ def subflow(
         options: `routes`, `requires`, `retry` and whatever else `node` takes, but no function. What `inputs` and `outputs`
             need is added to `requires` and `provides` by itself.
     """
-    slips: list[str] = []
-    taken = _mapping("inputs", inputs, slips)
-    given = _mapping("outputs", outputs, slips)
+    slips = Slips()
+    taken = slips.pairs("inputs", inputs)
+    given = slips.pairs("outputs", outputs)
     needed = (
         tuple(source for target, source in taken.items() if target not in workflow.optional_inputs)
         if _is_workflow(workflow, slips)
         else tuple(taken.values())
     )
     made = make_node(None, id=id, place=calling_place(), **options)
-    description = made.description or getattr(workflow, "description", "")
     return dataclasses.replace(
         made,
-        description=description,
+        description=made.description or str(getattr(workflow, "description", "")),
         requires=tuple(dict.fromkeys((*needed, *made.requires))),
         provides=tuple(dict.fromkeys((*given, *made.provides))),
         kind=Subflow(workflow, taken, given),
-        slips=(*made.slips, *slips),
+        slips=(*made.slips, *slips.found),
     )
 
 
-def _is_workflow(workflow: object, slips: list[str]) -> bool:
+def _is_workflow(workflow: object, slips: Slips) -> bool:
     from agentflow.graph.workflow import Workflow
 
     if isinstance(workflow, Workflow):
         return True
-    slips.append(f"workflow={workflow!r} is no workflow; make it with define_workflow")
+    slips.note(f"workflow={excerpt(workflow)} is no workflow; make it with define_workflow")
     return False
-
-
-def _mapping(what: str, value: object, slips: list[str]) -> Mapping[str, str]:
-    if value is None:
-        return MappingProxyType({})
-    if not isinstance(value, Mapping) or not all(
-        isinstance(name, str) for pair in value.items() for name in pair
-    ):
-        slips.append(f"{what}={value!r} is no mapping of field names to field names")
-        return MappingProxyType({})
-    return MappingProxyType(dict(value))

@@ -7,6 +7,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from agentflow.graph.excerpt import excerpt
+
 __all__ = ["Backoff", "Budget", "Retry", "Uses"]
 
 
@@ -74,7 +76,7 @@ class Uses:
     def problems(self) -> tuple[str, ...]:
         """What is wrong with these numbers, in words; empty when nothing is."""
         return tuple(
-            f"uses {name}={value!r}: a count is a whole number of at least 0"
+            f"uses {name}={excerpt(value)}: a count is a whole number of at least 0"
             for name, value in (("model_calls", self.model_calls), ("tool_calls", self.tool_calls))
             if isinstance(value, bool) or not isinstance(value, int) or value < 0
         )
@@ -114,18 +116,20 @@ class Retry:
             or not isinstance(self.attempts, int)
             or self.attempts < 1
         ):
-            found.append(f"retry attempts={self.attempts!r}: it is a whole number of at least 1")
+            found.append(
+                f"retry attempts={excerpt(self.attempts)}: it is a whole number of at least 1"
+            )
         if not callable(self.backoff) and (
             isinstance(self.backoff, bool)
             or not isinstance(self.backoff, int | float)
             or not 0 <= self.backoff < math.inf
         ):
             found.append(
-                f"retry backoff={self.backoff!r}: it is seconds of at least 0, or a function"
+                f"retry backoff={excerpt(self.backoff)}: it is seconds of at least 0, or a function"
             )
         kinds = self.on if isinstance(self.on, tuple) else (self.on,)
         found.extend(
-            f"retry on={kind!r}: it takes exception types"
+            f"retry on={excerpt(kind)}: it takes exception types"
             for kind in kinds
             if not (isinstance(kind, type) and issubclass(kind, Exception))
         )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, overload
 from agentflow.graph.limits import Retry, Uses
 from agentflow.graph.place import Place, calling_place
 from agentflow.graph.route import Route
+from agentflow.graph.slips import Slips, identifier
 
 if TYPE_CHECKING:
     from agentflow.graph.kinds import Kind
@@ -21,7 +22,7 @@ __all__ = ["Node", "node"]
 NodeFunction = Callable[..., Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Node:
     """One unit of work; still callable as the function it was made from.
 
@@ -45,6 +46,9 @@ class Node:
     kind: Kind | None = None
     slips: tuple[str, ...] = ()
     place: Place | None = None
+
+    def __repr__(self) -> str:
+        return f"<Node {self.id!r}>"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function the node was made from, without an engine."""
@@ -101,7 +105,8 @@ def node(fn: NodeFunction | None = None, **options: Any) -> Node | Callable[[Nod
     a worker thread. It never raises for an authoring mistake; `define_workflow` reports them all.
 
     Args:
-        fn: The function; it returns the fields it changes, as a mapping, or `None`.
+        fn: The function; it returns the fields it changes, as a mapping, or `None`. Of a node its function is taken, and
+            none of its declarations.
         id: Letters, digits and `_ - .`, starting with a letter or `_`; default: the function's name.
         description: What the node does; default: the first line of the function's docstring.
         requires: Fields that must exist before the function runs.
@@ -132,71 +137,42 @@ def make_node(
     provides: Iterable[str] = (),
     may_provide: Iterable[str] = (),
     routes: Iterable[Route] = (),
+    starts_round: bool = False,
+    on_error: str | None = None,
+    timeout: float | None = None,
+    retry: Retry | None = None,
+    uses: Uses | None = None,
     metadata: Mapping[str, Any] | None = None,
     waive: Mapping[str, str] | None = None,
-    **rest: Any,
+    **unknown: Any,
 ) -> Node:
     """A node with its declarations in normal form, and the slips that could not be brought into it."""
-    slips: list[str] = []
+    slips = Slips()
+    if unknown:
+        slips.unknown(unknown, of=make_node)
     function = fn.run if isinstance(fn, Node) else fn
-    if function is not None and place.file is None:
-        place = _place_of(function)
     return Node(
-        id=getattr(function, "__name__", "") if id is None else id,
-        description=_first_line(function) if description is None else description,
-        requires=_names("requires", requires, slips),
-        provides=_names("provides", provides, slips),
-        may_provide=_names("may_provide", may_provide, slips),
+        id=identifier(getattr(function, "__name__", "") if id is None else id),
+        description=_first_line(function)
+        if description is None
+        else slips.text("description", description),
+        requires=slips.names("requires", requires),
+        provides=slips.names("provides", provides),
+        may_provide=slips.names("may_provide", may_provide),
         run=function,
-        routes=_routes(routes, slips),
-        metadata=_mapping("metadata", metadata, slips),
-        waive=_mapping("waive", waive, slips),
-        slips=tuple(slips),
+        routes=slips.items("routes", routes, Route, made="make it with route.to(…) or its kin"),
+        starts_round=slips.flag("starts_round", starts_round),
+        on_error=None if on_error is None else identifier(on_error),
+        timeout=timeout,
+        retry=retry,
+        uses=uses,
+        metadata=slips.mapping("metadata", metadata),
+        waive=slips.mapping("waive", waive),
+        slips=tuple(slips.found),
         place=place,
-        **rest,
     )
-
-
-def _names(what: str, names: object, slips: list[str]) -> tuple[str, ...]:
-    if isinstance(names, str) or not isinstance(names, Iterable):
-        slips.append(f"{what}={names!r} is no list of field names")
-        return ()
-    found = tuple(names)
-    wrong = [name for name in found if not isinstance(name, str) or not name]
-    slips.extend(f"{what} names {name!r}, which is no field name" for name in wrong)
-    return tuple(name for name in found if isinstance(name, str) and name)
-
-
-def _routes(routes: object, slips: list[str]) -> tuple[Route, ...]:
-    if isinstance(routes, Route):
-        slips.append("routes is one route; it takes a list of routes")
-        return (routes,)
-    if isinstance(routes, str) or not isinstance(routes, Iterable):
-        slips.append(f"routes={routes!r} is no list of routes")
-        return ()
-    found = tuple(routes)
-    slips.extend(
-        f"routes[{index}] is {item!r}; make it with route.to(…), route.deliver(…) or their kin"
-        for index, item in enumerate(found)
-        if not isinstance(item, Route)
-    )
-    return tuple(item for item in found if isinstance(item, Route))
-
-
-def _mapping(what: str, value: object, slips: list[str]) -> Mapping[str, Any]:
-    if value is None:
-        return MappingProxyType({})
-    if not isinstance(value, Mapping):
-        slips.append(f"{what}={value!r} is no mapping")
-        return MappingProxyType({})
-    return MappingProxyType(dict(value))
 
 
 def _first_line(function: object) -> str:
     text = inspect.getdoc(function) if inspect.isroutine(function) else None
     return text.strip().partition("\n")[0].strip() if text else ""
-
-
-def _place_of(function: NodeFunction) -> Place:
-    code = getattr(inspect.unwrap(function), "__code__", None)
-    return Place() if code is None else Place(code.co_filename, code.co_firstlineno)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from agentflow.graph.condition import Condition, FieldPath, ready
 from agentflow.graph.place import Place, calling_place
+from agentflow.graph.slips import Slips, identifier
 
 __all__ = ["Route", "RouteKind", "When", "route"]
 
@@ -26,6 +27,7 @@ class Route:
         when: The condition, as data or as a function `(state) -> bool`; `None` always matches.
         reads: The state fields that `when` or `function` look at, if the author told; `None` if not.
         label: A short text for drawings, where the condition's own would be clumsy.
+        slips: What the author wrote that cannot be read.
     """
 
     kind: RouteKind
@@ -35,6 +37,7 @@ class Route:
     when: When | None = None
     reads: tuple[str, ...] | None = None
     label: str | None = None
+    slips: tuple[str, ...] = ()
     place: Place | None = dataclasses.field(default=None, compare=False)
 
     @property
@@ -131,22 +134,15 @@ def _route(
     when: When | None = None,
     label: str | None = None,
 ) -> Route:
+    slips = Slips()
     return Route(
         kind=kind,
-        target=target,
-        field=field,
+        target=identifier(target) if kind == "to" else None,
+        field=slips.name("deliver", field) if kind == "deliver" else None,
         function=function,
         when=when,
-        reads=_names(reads),
+        reads=None if reads is None else slips.names("reads", reads),
         label=label,
+        slips=tuple(slips.found),
         place=calling_place(),
     )
-
-
-def _names(reads: Iterable[str] | None) -> tuple[str, ...] | None:
-    if reads is None:
-        return None
-    # One bare string is a common slip; as a tuple of its letters it could never be reported well.
-    if isinstance(reads, str | Mapping) or not isinstance(reads, Iterable):
-        return (reads,)  # type: ignore[return-value]
-    return tuple(reads)

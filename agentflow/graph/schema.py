@@ -14,6 +14,7 @@ from typing import Annotated, Any, get_args, get_origin
 
 from agentflow.graph.contract import ANY, Contract, contract_error, reason_of
 from agentflow.graph.declared import Declared, declared_fields, has_attributes
+from agentflow.graph.excerpt import excerpt
 from agentflow.graph.frozen import lend
 from agentflow.graph.reducer import Reducer, append, appended
 
@@ -116,7 +117,7 @@ def _field(item: Declared) -> tuple[FieldSpec, str]:
         delta = Contract(reducer.delta) if reducer and reducer.delta is not None else value
     except Exception as error:
         # pydantic raises many kinds for a hint that it cannot turn into a validator.
-        return spec, f"no validator can be made for {hint!r}: {reason_of(error)}"
+        return spec, f"no validator can be made for {excerpt(hint)}: {reason_of(error)}"
     spec = dataclasses.replace(spec, value=value, delta=delta)
     if item.constant and item.default is not None:
         default = item.default()

@@ -110,7 +110,7 @@ def _edges(node: Node, workflow: Workflow[Any], nodes: Mapping[str, Node]) -> It
     for route in node.routes:
         if route.target is not None and route.target in nodes:
             yield Edge(node.id, route.target, "route", route)
-    handler = node.on_error or workflow.on_error
+    handler = workflow.on_error if node.on_error is None else node.on_error
     if handler is not None and handler in nodes and handler != node.id:
         yield Edge(node.id, handler, "error")
     if node.starts_round and workflow.on_limit is not None and workflow.on_limit in nodes:

@@ -15,6 +15,7 @@ from agentflow.graph.place import Place, calling_place
 from agentflow.graph.policy import Policy
 from agentflow.graph.schema import Schema, schema_of
 from agentflow.graph.shape import Shape
+from agentflow.graph.slips import Slips, identifier
 
 if TYPE_CHECKING:
     import os
@@ -280,74 +281,50 @@ def assemble(
     inputs: Iterable[str] | None = None,
     optional_inputs: Iterable[str] | None = None,
     entry: str | None = None,
+    result: Any = None,
+    max_rounds: int | None = None,
+    on_error: str | None = None,
+    on_limit: str | None = None,
+    version: str = "1",
+    description: str = "",
     policies: Iterable[Policy] = (),
     waive: Mapping[str, str] | None = None,
-    **rest: Any,
+    **unknown: Any,
 ) -> Workflow[Any]:
     """A workflow as it was declared, not yet checked: its `report` may hold errors."""
-    slips: list[str] = []
-    found = _nodes(nodes, slips)
+    slips = Slips()
+    if unknown:
+        slips.unknown(unknown, of=assemble)
+    found = slips.items("nodes", nodes, Node, made="make it a node with @node")
     schema = schema_of(state)
-    must = _names("inputs", inputs, slips)
-    may = _names("optional_inputs", optional_inputs, slips)
+    must = None if inputs is None else slips.names("inputs", inputs)
+    may = None if optional_inputs is None else slips.names("optional_inputs", optional_inputs)
     if must is None:
         must = tuple(name for name in schema.required() if name not in (may or ()))
     if may is None:
         written = frozenset[str]().union(*(node.may_write for node in found))
         may = tuple(name for name in schema.fields if name not in must and name not in written)
+    if entry is None:
+        entry = found[0].id if found else ""
     return Workflow(
-        id=id,
+        id=identifier(id),
         nodes=found,
         state=state,
-        inputs=must,
-        optional_inputs=may,
+        inputs=tuple(dict.fromkeys(must)),
+        optional_inputs=tuple(dict.fromkeys(may)),
         open_inputs=state is None and inputs is None and optional_inputs is None,
-        entry=(found[0].id if found else "") if entry is None else entry,
-        policies=_policies(policies, slips),
-        waive=MappingProxyType(dict(waive or {})),
-        slips=tuple(slips),
+        entry=identifier(entry),
+        result=result,
+        max_rounds=max_rounds,
+        on_error=None if on_error is None else identifier(on_error),
+        on_limit=None if on_limit is None else identifier(on_limit),
+        version=slips.text("version", version),
+        description=slips.text("description", description),
+        policies=slips.items(
+            "policies", policies, Policy, made="make it with must_pass(…) or its kin"
+        ),
+        waive=slips.mapping("waive", waive),
+        slips=tuple(slips.found),
         place=place,
         schema=schema,
-        **rest,
     )
-
-
-def _nodes(nodes: object, slips: list[str]) -> tuple[Node, ...]:
-    if isinstance(nodes, str) or not isinstance(nodes, Iterable):
-        slips.append(f"nodes={nodes!r} is no list of nodes")
-        return ()
-    found = tuple(nodes)
-    slips.extend(
-        f"nodes[{index}] is {item!r}; make it a node with @node"
-        for index, item in enumerate(found)
-        if not isinstance(item, Node)
-    )
-    return tuple(item for item in found if isinstance(item, Node))
-
-
-def _policies(policies: object, slips: list[str]) -> tuple[Policy, ...]:
-    if isinstance(policies, str) or not isinstance(policies, Iterable):
-        slips.append(f"policies={policies!r} is no list of policies")
-        return ()
-    found = tuple(policies)
-    slips.extend(
-        f"policies[{index}] is {item!r}; make it with must_pass(…) or its kin"
-        for index, item in enumerate(found)
-        if not isinstance(item, Policy)
-    )
-    return tuple(item for item in found if isinstance(item, Policy))
-
-
-def _names(what: str, names: object, slips: list[str]) -> tuple[str, ...] | None:
-    if names is None:
-        return None
-    if isinstance(names, str) or not isinstance(names, Iterable):
-        slips.append(f"{what}={names!r} is no list of field names")
-        return ()
-    found = tuple(names)
-    slips.extend(
-        f"{what} names {name!r}, which is no field name"
-        for name in found
-        if not isinstance(name, str)
-    )
-    return tuple(dict.fromkeys(name for name in found if isinstance(name, str)))

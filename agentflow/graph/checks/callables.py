@@ -6,8 +6,9 @@ import inspect
 from collections.abc import Iterator
 from typing import Any
 
-from agentflow.graph.calling import body_problem, is_async, takes
+from agentflow.graph.calling import body_problem, function_name, is_async, takes
 from agentflow.graph.condition import OPERATORS, AllOf, AnyOf, Condition, FieldPath, Not, Test
+from agentflow.graph.excerpt import excerpt
 from agentflow.graph.findings import Finding
 from agentflow.graph.node import Node
 from agentflow.graph.route import Route
@@ -56,9 +57,9 @@ def _function(
     workflow: Workflow[Any], node: Node, route: Route, function: Any, what: str
 ) -> Iterator[Finding]:
     function = function.run if isinstance(function, Node) and function.run else function
-    name = getattr(function, "__name__", repr(function))
+    name = function_name(function)
     if not callable(function):
-        message = f"node {node.id!r}: {what} {function!r} cannot be called"
+        message = f"node {node.id!r}: {what} {excerpt(function)} cannot be called"
         yield _at_route(workflow, node, route, "AF117", message, "give a function (state)")
     elif is_async(function):
         message = f"node {node.id!r}: {what} {name} is asynchronous"
@@ -96,7 +97,7 @@ def _condition_problems(condition: Condition) -> Iterator[str]:
             if any(isinstance(each, FieldPath | Condition) for each in values):
                 yield f"the condition {condition} compares two fields; compare a field with a constant"
         case _:
-            yield f"{condition!r} is no condition; start it with field('…')"
+            yield f"{excerpt(condition)} is no condition; start it with field('…')"
 
 
 def _at_route(

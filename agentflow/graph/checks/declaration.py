@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from agentflow.graph.excerpt import excerpt
 from agentflow.graph.findings import Finding
 from agentflow.graph.limits import Retry, Uses
 from agentflow.graph.node import Node
@@ -23,7 +24,7 @@ def ids(workflow: Workflow[Any]) -> Iterator[Finding]:
             code="AF101",
             message=f"the workflow's id {workflow.id!r} is malformed",
             hint=f"use {_ID_RULE}",
-            workflow=str(workflow.id),
+            workflow=workflow.id,
             place=workflow.place,
         )
     first: dict[str, Node] = {}
@@ -48,7 +49,7 @@ def slips(workflow: Workflow[Any]) -> Iterator[Finding]:
             code="AF103",
             message=f"workflow {workflow.id!r}: {slip}",
             hint="see the parameters of define_workflow",
-            workflow=str(workflow.id),
+            workflow=workflow.id,
             place=workflow.place,
         )
     for node in workflow.nodes:
@@ -56,6 +57,16 @@ def slips(workflow: Workflow[Any]) -> Iterator[Finding]:
             yield _at(
                 workflow, node, "AF103", f"node {node.id!r}: {slip}", "see the parameters of node"
             )
+        for route in node.routes:
+            for slip in route.slips:
+                yield Finding(
+                    code="AF103",
+                    message=f"node {node.id!r}: a route's {slip}",
+                    hint="see the parameters of route.to, route.deliver and their kin",
+                    workflow=workflow.id,
+                    node=node.id,
+                    place=route.place or node.place,
+                )
         for name in _twice((*node.provides, *node.may_provide)):
             message = (
                 f"node {node.id!r} declares the field {name!r} twice among provides and may_provide"
@@ -72,7 +83,7 @@ def slips(workflow: Workflow[Any]) -> Iterator[Finding]:
             code="AF104",
             message=f"workflow {workflow.id!r} has no nodes",
             hint="give at least one node with a route that ends the run",
-            workflow=str(workflow.id),
+            workflow=workflow.id,
             place=workflow.place,
         )
 
@@ -85,7 +96,7 @@ def limits(workflow: Workflow[Any]) -> Iterator[Finding]:
     ):
         yield Finding(
             code="AF118",
-            message=f"max_rounds={rounds!r} is no whole number of at least 1",
+            message=f"max_rounds={excerpt(rounds)} is no whole number of at least 1",
             hint="the entry opens round 1; a loop that may come back twice takes max_rounds=3",
             workflow=workflow.id,
             place=workflow.place,
@@ -111,7 +122,7 @@ def schema(workflow: Workflow[Any]) -> Iterator[Finding]:
         if problem_of_result:
             yield Finding(
                 code="AF121",
-                message=f"the result contract {workflow.result!r} cannot be checked: {problem_of_result}",
+                message=f"the result contract {excerpt(workflow.result)} cannot be checked: {problem_of_result}",
                 hint="use a type that pydantic can validate",
                 workflow=workflow.id,
                 place=workflow.place,
@@ -137,7 +148,7 @@ def _limit_problems(node: Node) -> Iterator[str]:
         or not isinstance(timeout, int | float)
         or not 0 < timeout < math.inf
     ):
-        yield f"timeout={timeout!r} is no number of seconds above 0"
+        yield f"timeout={excerpt(timeout)} is no number of seconds above 0"
     given: tuple[tuple[str, object, type[Retry | Uses]], ...] = (
         ("retry", node.retry, Retry),
         ("uses", node.uses, Uses),
@@ -146,11 +157,11 @@ def _limit_problems(node: Node) -> Iterator[str]:
         if isinstance(value, Retry | Uses) and type(value) is kind:
             yield from value.problems()
         elif value is not None:
-            yield f"{name}={value!r} is no {kind.__name__}"
+            yield f"{name}={excerpt(value)} is no {kind.__name__}"
 
 
-def _well_formed(id: object) -> bool:
-    return isinstance(id, str) and _ID.match(id) is not None
+def _well_formed(id: str) -> bool:
+    return _ID.match(id) is not None
 
 
 def _twice(names: tuple[str, ...]) -> list[str]:
@@ -162,8 +173,8 @@ def _at(workflow: Workflow[Any], node: Node, code: str, message: str, hint: str)
         code=code,
         message=message,
         hint=hint,
-        workflow=str(workflow.id),
-        node=str(node.id),
+        workflow=workflow.id,
+        node=node.id,
         place=node.place,
     )
 

@@ -53,6 +53,8 @@ def mappings(workflow: Workflow[Any]) -> Iterator[Finding]:
 def _mapping_problems(node: Node) -> Iterator[tuple[str, str]]:
     assert node.kind is not None
     child = node.kind.workflow
+    if not child.report.ok:
+        yield f"the sub-workflow {child.id!r} has errors of its own", "mend it first"
     for name in child.inputs:
         if name not in node.kind.inputs:
             yield (
@@ -87,7 +89,7 @@ def _named(workflow: Workflow[Any]) -> Iterator[tuple[str, str, Node | None, Pla
             read = set(route.reads or ())
             if isinstance(route.when, Condition):
                 read |= {name for name in route.when.reads() if isinstance(name, str)}
-            if isinstance(route.field, str):
+            if route.field:
                 read.add(route.field)
             for name in sorted(read):
                 yield (

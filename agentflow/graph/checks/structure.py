@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from agentflow.graph.findings import Finding
+from agentflow.graph.route import Route
 from agentflow.graph.workflow import Workflow
 
 
@@ -66,7 +67,7 @@ def reachability(workflow: Workflow[Any]) -> Iterator[Finding]:
 def ends(workflow: Workflow[Any]) -> Iterator[Finding]:
     """A run can leave every node and every loop, and end."""
     shape = workflow.shape
-    if not shape.nodes:
+    if shape.entry not in shape.nodes:
         return
     for id, node in shape.nodes.items():
         if not node.routes:
@@ -105,10 +106,11 @@ def ends(workflow: Workflow[Any]) -> Iterator[Finding]:
 def shadowed(workflow: Workflow[Any]) -> Iterator[Finding]:
     """No route stands after one that always matches."""
     for node in workflow.nodes:
-        always = next((route for route in node.routes if not route.conditional), None)
-        if always is None:
-            continue
-        for route in node.routes[node.routes.index(always) + 1 :]:
+        always: Route | None = None
+        for route in node.routes:
+            if always is None:
+                always = None if route.conditional else route
+                continue
             yield Finding(
                 code="AF115",
                 message=f"node {node.id!r}: the route {route} comes after {always}, which always matches",
@@ -124,14 +126,16 @@ def _dangling(workflow: Workflow[Any], code: str, message: str, id: str) -> Find
         code=code,
         message=f"workflow {workflow.id!r}: {message}",
         hint=_nearest(id, workflow.shape.nodes),
-        workflow=str(workflow.id),
+        workflow=workflow.id,
         place=workflow.place,
     )
 
 
-def _nearest(id: object, known: Iterable[str]) -> str:
+def _nearest(id: str | None, known: Iterable[str]) -> str:
     names = list(known)
-    close = difflib.get_close_matches(str(id), names, n=1)
+    if not id or id.startswith("<"):
+        return "name a node by its id, which is a text"
+    close = difflib.get_close_matches(id, names, n=1)
     if close:
         return f"did you mean {close[0]!r}?"
     return f"the nodes are {_listed(names)}" if names else "declare the node"
