@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any, NoReturn
 
 from agentflow.graph.excerpt import excerpt
+from agentflow.graph.slips import identifier
 
 __all__ = ["AllOf", "AnyOf", "Condition", "FieldPath", "Not", "Test", "field"]
 
@@ -111,7 +112,7 @@ class Test(Condition):
         return frozenset(self.path[:1])
 
     def __str__(self) -> str:
-        name = ".".join(map(str, self.path))
+        name = ".".join(self.path)
         match self.op:
             case "exists" | "is_none":
                 return f"{name} {self.op.replace('_', ' ')}"
@@ -205,12 +206,11 @@ class FieldPath:
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, path: str) -> None:
-        self._path = path
+        # A malformed path is kept: the definition that uses it reports it.
+        self._path = identifier(path)
 
     def _test(self, op: str, value: object = None) -> Test:
-        # A malformed path is kept as it is: the definition that uses it reports it.
-        path = tuple(self._path.split(".")) if isinstance(self._path, str) else (self._path,)
-        return Test(path, op, value)
+        return Test(tuple(self._path.split(".")), op, value)
 
     def __eq__(self, other: object) -> Condition:  # type: ignore[override]
         return self._test("==", other)

@@ -105,8 +105,8 @@ class route:  # noqa: N801 - reads as a namespace: route.to(…)
     @staticmethod
     def deliver_if_ready(field: str, *, reads: Iterable[str] | None = None) -> Route:
         """End the run with the value of `field` if it exists and is not `None`; else try the next route."""
-        label = f"{field} is ready"
-        return _route("deliver", field=field, when=_ready(field), reads=reads, label=label)
+        when, label = ready(identifier(field)), f"{identifier(field)} is ready"
+        return _route("deliver", field=field, when=when, reads=reads, label=label)
 
     @staticmethod
     def finish(
@@ -117,11 +117,6 @@ class route:  # noqa: N801 - reads as a namespace: route.to(…)
     ) -> Route:
         """End the run with `function(state)`, which is synchronous and pure."""
         return _route("finish", function=function, when=when, reads=reads)
-
-
-def _ready(name: object) -> Condition:
-    # A name that is no string is kept as a path that the definition reports, instead of raising here.
-    return ready(name) if isinstance(name, str) else FieldPath(name).exists()  # type: ignore[arg-type]
 
 
 def _route(

@@ -87,7 +87,7 @@ def _condition_problems(condition: Condition) -> Iterator[str]:
         case Not(part):
             yield from _condition_problems(part)
         case Test(path, op, value):
-            if not all(isinstance(part, str) and part for part in path):
+            if not all(path) or path[0].startswith("<"):
                 yield f"the condition {condition} has a malformed path"
             if op not in OPERATORS:
                 yield f"the condition {condition} has the unknown operator {op!r}"

@@ -88,7 +88,7 @@ def _named(workflow: Workflow[Any]) -> Iterator[tuple[str, str, Node | None, Pla
         for route in node.routes:
             read = set(route.reads or ())
             if isinstance(route.when, Condition):
-                read |= {name for name in route.when.reads() if isinstance(name, str)}
+                read |= route.when.reads()
             if route.field:
                 read.add(route.field)
             for name in sorted(read):
