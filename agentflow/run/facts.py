@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
-from agentflow.graph.frozen import lend
+from agentflow.graph.frozen import FrozenDict, lend
+from agentflow.run.decide import told
+from agentflow.run.detached import Detached
 from agentflow.run.loop import Latch, Loop
 from agentflow.run.ports import Clock, Observer
 
@@ -144,10 +146,19 @@ class _Listener:
         """Whether it wants the kind at all, and with content."""
         known = self._accepted.get(kind)
         if known is None:
-            content = bool(self.observer.accepts(kind, True))
-            known = content or bool(self.observer.accepts(kind, False)), content
+            content = self._answer(kind, True)
+            known = content or self._answer(kind, False), content
             self._accepted[kind] = known
         return known
+
+    def _answer(self, kind: str, content: bool) -> bool:
+        answer: object = self.observer.accepts(kind, content)
+        if inspect.isawaitable(answer):
+            if inspect.iscoroutine(answer):
+                answer.close()
+            # Awaiting it would be too late, and taken as it is it would always mean yes, to content too.
+            raise TypeError("accepts(kind, content) must be synchronous")
+        return bool(answer)
 
 
 class Facts:
@@ -181,7 +192,9 @@ class Facts:
         attempt: int | None = None,
         call_id: str | None = None,
     ) -> None:
-        """Tell everybody who listens that something happened. Never raises."""
+        """Tell everybody who listens that something happened; nothing after the end. Never raises."""
+        if self.closed:
+            return
         self._seq += 1
         workflow = frame.plan.workflow
         fact = Fact(
@@ -197,12 +210,13 @@ class Facts:
             round=frame.round,
             attempt=attempt,
             call_id=call_id,
-            data=data or {},
+            data=FrozenDict(data or {}),
         )
         for reader in list(self._readers):
             reader.put(fact)
         if self._backlog is not None:
             self._backlog.append(fact)
+        failures: list[tuple[_Listener, Exception]] = []
         for listener in self._listeners:
             try:
                 wanted, with_content = listener.accepted(kind)
@@ -213,10 +227,13 @@ class Facts:
                     told = replace(fact, content=lend(content))
                 answer = listener.observer.event(told)
             except Exception as error:
-                self._failed(listener, error, fact, frame)
+                failures.append((listener, error))
             else:
                 if inspect.isawaitable(answer):
                     self._pump(listener, frame).put(fact, answer)
+        # After everybody has this fact: the next one must not overtake it.
+        for listener, raised in failures:
+            self._failed(listener, raised, fact, frame)
 
     def _failed(self, listener: _Listener, error: Exception, fact: Fact, frame: Frame) -> None:
         listener.failures += 1
@@ -231,7 +248,7 @@ class Facts:
             data = {
                 "observer": type(listener.observer).__name__,
                 "error": type(error).__name__,
-                "message": str(error),
+                "message": told(error),
                 "failures": listener.failures,
             }
             self.emit("observer.failed", frame, data=data)
@@ -262,15 +279,19 @@ class Facts:
         self._readers.discard(reader)
 
     async def close(self) -> None:
-        """Let async observers take what they were told, then end every reader."""
-        with anyio.move_on_after(_OBSERVER_GRACE, shield=True):
-            for pump in self._pumps.values():
-                await pump.drain()
-        self.end()
+        """Let async observers take what they were told, for a moment, then end every reader."""
+        try:
+            with anyio.move_on_after(_OBSERVER_GRACE, shield=True):
+                for pump in self._pumps.values():
+                    await pump.drain()
+        finally:
+            self.end()
 
     def end(self) -> None:
         """End every reader at once."""
         self.closed = True
+        for pump in self._pumps.values():
+            pump.stop()
         for reader in list(self._readers):
             reader.end()
         self._readers.clear()
@@ -283,16 +304,14 @@ class _Pump:
         self._loop = loop
         self._failed = failed
         self._waiting: deque[tuple[Fact, Any]] = deque()
-        self._idle: Latch | None = None
+        self._task: Detached | None = None
 
     def put(self, fact: Fact, answer: Any) -> None:
         self._waiting.append((fact, answer))
-        if self._idle is None:
-            self._idle = self._loop.latch()
-            self._loop.spawn(self._run)
+        if self._task is None:
+            self._task = Detached(self._loop, self._run)
 
     async def _run(self) -> None:
-        idle = self._idle
         try:
             while self._waiting:
                 fact, answer = self._waiting.popleft()
@@ -301,17 +320,21 @@ class _Pump:
                 except Exception as error:
                     self._failed(error, fact)
         finally:
-            for _, answer in self._waiting:
-                # The loop is being shut down: a coroutine that is never awaited would warn.
-                if inspect.iscoroutine(answer):
-                    answer.close()
-            self._idle = None
-            assert idle is not None
-            idle.open()
+            self._task = None
 
     async def drain(self) -> None:
-        while self._idle is not None:
-            await self._idle.wait()
+        while self._task is not None:
+            await self._task.done.wait()
+
+    def stop(self) -> None:
+        """Give up what is not taken yet: an observer that is stuck must not outlive the run."""
+        if self._task is not None:
+            self._task.cancel()
+        for _, answer in self._waiting:
+            # A coroutine that is never awaited would warn.
+            if inspect.iscoroutine(answer):
+                answer.close()
+        self._waiting.clear()
 
 
 class FactReader(AsyncIterator[Fact]):
@@ -348,7 +371,7 @@ class FactReader(AsyncIterator[Fact]):
         while not self._waiting:
             if self._ended:
                 raise StopAsyncIteration
-            self._more = self._loop.latch()
+            if self._more is None or self._more.opened:
+                self._more = self._loop.latch()
             await self._more.wait()
-            self._more = None
         return self._waiting.popleft()
