@@ -5,12 +5,12 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any
 
-import anyio
 import anyio.to_thread
 
 from agentflow.run.compose import perform
 from agentflow.run.context import NodeContext
-from agentflow.run.decide import UNRECOVERABLE, Failure, unwrapped
+from agentflow.run.deadline import deadline
+from agentflow.run.decide import UNRECOVERABLE, Failure, told, unwrapped
 from agentflow.run.detached import Detached
 from agentflow.run.effects import VisitRecord, emit
 
@@ -32,7 +32,7 @@ async def attempt_until_done(
     record = VisitRecord()
     attempts = 1 if node.retry is None else node.retry.attempts
     for attempt in range(1, attempts + 1):
-        ctx = NodeContext(frame, node, visit, attempt, failure, record)
+        frame.visiting = ctx = NodeContext(frame, node, visit, attempt, failure, record)
         if frame.run.bus is not None:
             emit(ctx, "node.started")
         try:
@@ -40,12 +40,12 @@ async def attempt_until_done(
         except Exception as raised:
             error = unwrapped(raised)
             if attempt == attempts or frame.signal.fired or not _worth_another(node, error):
-                raise error from error.__cause__
+                raise
             delay = node.retry.delay(attempt) if node.retry else 0.0
-            data = {"error": type(error).__name__, "message": str(error), "delay": delay}
+            data = {"error": type(error).__name__, "message": told(error), "delay": delay}
             emit(ctx, "node.retried", data=data)
         finally:
-            ctx.close()
+            ctx.over = True
         if delay > 0:
             await frame.run.clock.sleep(delay)
         frame.signal.raise_if_cancelled()
@@ -59,13 +59,26 @@ def _worth_another(node: PlanNode, error: BaseException) -> bool:
 
 
 async def _within_time(ctx: NodeContext, node: PlanNode) -> Any:
+    """The body within the node's timeout; in a task of its own, so that the visit can go on although the body ignores it."""
     if node.timeout is None:
         return await _body(ctx, node)
-    if node.threaded:
-        with anyio.move_on_after(node.timeout):
-            return await _body(ctx, node)
-        raise _timeout(ctx, node.timeout)
-    return await _body_aside(ctx, node, node.timeout)
+    run, signal = ctx.frame.run, ctx.derive_signal()
+    message = f"node {ctx.node_id!r} took longer than its timeout of {node.timeout:g} s"
+    task = Detached(run.loop, lambda: _body(ctx, node))
+    ended = False
+    try:
+        with deadline(run, node.timeout):
+            await task.done.wait()
+            ended = True
+    finally:
+        # Also when the run itself is cancelled here: the body must not go on unnoticed.
+        if not ended:
+            signal.cancel(message)
+            if not await task.leave():
+                emit(ctx, "thread.abandoned")
+    if not ended:
+        raise TimeoutError(message)
+    return task.outcome()
 
 
 async def _body(ctx: NodeContext, node: PlanNode) -> Any:
@@ -79,10 +92,13 @@ async def _body(ctx: NodeContext, node: PlanNode) -> Any:
 
 
 async def _in_thread(ctx: NodeContext, node: PlanNode, args: tuple[Any, ...]) -> Any:
-    ended = False
+    begun = ended = False
 
     def call() -> Any:
-        nonlocal ended
+        nonlocal begun, ended
+        # It may have waited for a free thread until nobody wants it any more.
+        ctx.check_open()
+        begun = True
         try:
             return node.function(*args)
         finally:
@@ -91,30 +107,7 @@ async def _in_thread(ctx: NodeContext, node: PlanNode, args: tuple[Any, ...]) ->
     try:
         value = await anyio.to_thread.run_sync(call, abandon_on_cancel=True)
     finally:
-        if not ended:
+        if begun and not ended:
             emit(ctx, "thread.abandoned")
     # A plain function may still give a coroutine: a lambda around an async one, a mock, a decorator.
     return await value if inspect.isawaitable(value) else value
-
-
-async def _body_aside(ctx: NodeContext, node: PlanNode, seconds: float) -> Any:
-    """The body in a task of its own, so that the visit can go on although the body ignores its timeout."""
-    task = Detached(ctx.frame.run.loop, lambda: _body(ctx, node))
-    ended = False
-    try:
-        with anyio.move_on_after(seconds):
-            await task.done.wait()
-            ended = True
-    finally:
-        # Also when the run itself is cancelled here: the body must not go on unnoticed.
-        if not ended and not await task.leave():
-            emit(ctx, "thread.abandoned")
-    if not ended:
-        raise _timeout(ctx, seconds)
-    if task.error is not None:
-        raise task.error
-    return task.value
-
-
-def _timeout(ctx: NodeContext, seconds: float) -> TimeoutError:
-    return TimeoutError(f"node {ctx.node_id!r} took longer than its timeout of {seconds:g} s")

@@ -33,9 +33,8 @@ async def perform(ctx: NodeContext, kind: Kind) -> dict[str, Any]:
         kind.workflow.plan,
         id=f"{parent.id}/{ctx.node_id}#{ctx.visit}"
         + (f".{ctx.attempt}" if ctx.attempt > 1 else ""),
-        parent=parent,
-        parent_node=ctx.node_id,
-        signal=parent.signal.derive(),
+        above=ctx,
+        signal=ctx.signal.derive(),
     )
     state = parent.state
     inputs = {
@@ -59,12 +58,12 @@ async def _execute(ctx: NodeContext, frame: Any, inputs: dict[str, Any]) -> Any:
         try:
             return await frame.execute(inputs)
         except RunCancelled:
-            if ctx.frame.signal.fired:
+            if ctx.signal.fired:
                 raise
         finally:
             frame.signal.unsubscribe(wake)
-    if ctx.frame.signal.fired:
-        raise RunCancelled(ctx.frame.signal.reason)
+    if ctx.signal.fired:
+        raise RunCancelled(ctx.signal.reason)
     raise AgentflowError(
         f"the sub-workflow {frame.plan.workflow.id!r} of node {ctx.node_id!r} was cancelled: {frame.signal.reason}"
     )

@@ -7,7 +7,9 @@ import threading
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, NoReturn
 
+import anyio
 import anyio.from_thread
+import anyio.to_thread
 
 from agentflow.errors import ContractError, RunCancelled
 from agentflow.run.decide import Bail, Failure
@@ -34,17 +36,19 @@ class NodeContext:
         visit: Which visit of this node in this run, from 1.
         attempt: Which try of the node's body inside the visit, from 1.
         failure: In an error node, the failure that led here; else `None`.
+        over: Whether the attempt has ended, so that nothing more can be done through this context; set by the kernel.
     """
 
     __slots__ = (
         "_models",
         "_node",
-        "_over",
         "_record",
+        "_signal",
         "_tools",
         "attempt",
         "failure",
         "frame",
+        "over",
         "visit",
     )
 
@@ -63,7 +67,8 @@ class NodeContext:
         self.attempt = attempt
         self.failure = failure
         self._record = record
-        self._over = False
+        self.over = False
+        self._signal: CancelSignal | None = None
         self._models: ModelCalls | None = None
         self._tools: ToolCalls | None = None
 
@@ -94,8 +99,8 @@ class NodeContext:
 
     @property
     def signal(self) -> CancelSignal:
-        """Cancelled when this run is; hand it to whatever takes long."""
-        return self.frame.signal
+        """Cancelled when this run is, or when the node's timeout has passed; hand it to whatever takes long."""
+        return self.frame.signal if self._signal is None else self._signal
 
     @property
     def context(self) -> dict[str, Any]:
@@ -176,7 +181,7 @@ class NodeContext:
         Raises:
             ContractError: `subs` is something else, or belongs to another visit; or this was called from a thread.
         """
-        self._in_loop("report")
+        self.check_thread("report")
         content: dict[str, Any] = {}
         if payload is not None:
             content["payload"] = payload
@@ -212,16 +217,18 @@ class NodeContext:
 
     def check_open(self) -> None:
         """Raise `RunCancelled` if the run is cancelled or this visit is over: what comes late does not count."""
-        if self.frame.signal.fired:
-            raise RunCancelled(self.frame.signal.reason)
-        if self._over:
+        if self.signal.fired:
+            raise RunCancelled(self.signal.reason)
+        if self.over:
             raise RunCancelled(f"the visit of node {self.node_id!r} is over")
 
-    def close(self) -> None:
-        """End the visit: nothing more can be done through this context."""
-        self._over = True
+    def derive_signal(self) -> CancelSignal:
+        """Give this attempt a signal of its own, which ends it and whatever is below it; for the kernel."""
+        self._signal = self.frame.signal.derive()
+        return self._signal
 
-    def _in_loop(self, name: str) -> None:
+    def check_thread(self, name: str) -> None:
+        """Raise `ContractError` outside of the loop's thread, where `ctx.sync` has the call `name`."""
         # A context for tests has no loop behind it, and so no thread that is not the loop's.
         if self.frame.run.thread not in (None, threading.get_ident()):
             raise ContractError(
@@ -261,8 +268,8 @@ class SyncContext:
         return SyncSubLog(self._ctx)
 
     def once(self, key: str, function: Callable[[], Any]) -> Any:
-        """As `NodeContext.once`; `function` runs in this thread if it is plain."""
-        return _wait(self._ctx, self._ctx.once, key, _in_this_thread(function))
+        """As `NodeContext.once`; `function` runs in a worker thread if it is plain."""
+        return _wait(self._ctx, self._ctx.once, key, _in_a_thread(function))
 
     def bail(self, value: Any) -> NoReturn:
         """As `NodeContext.bail`."""
@@ -318,10 +325,12 @@ class SyncSubLog(SubLog):
         _call(self.ctx, super().fix, number, result)
 
 
-def _in_this_thread(function: Callable[[], Any]) -> Callable[[], Any]:
-    # The loop asks for the function's value; a plain function is to do its work here, in the thread, not there.
+def _in_a_thread(function: Callable[[], Any]) -> Callable[[], Any]:
+    # The loop asks for the function's value, and must not do the work of a plain one itself.
     async def perform() -> Any:
-        value = await anyio.to_thread.run_sync(function, abandon_on_cancel=True)
+        # The caller's thread waits for this one: if both took from one pool, callers alone could exhaust it.
+        limiter = anyio.CapacityLimiter(1)
+        value = await anyio.to_thread.run_sync(function, abandon_on_cancel=True, limiter=limiter)
         return await value if inspect.isawaitable(value) else value
 
     return perform

@@ -5,6 +5,7 @@ A run is deterministic given the results of its effects because everything that 
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from agentflow.errors import (
     RunConflict,
 )
 from agentflow.graph.contract import contract_error
-from agentflow.graph.frozen import State, freeze, thaw, write
+from agentflow.graph.frozen import State, freeze, lend, thaw, write
 from agentflow.graph.reducer import append
 
 if TYPE_CHECKING:
@@ -43,6 +44,20 @@ class Failure:
     type: str
     message: str
     node_id: str
+
+
+def told(value: object) -> str:
+    """The text of an error or a reason, whatever its `__str__` does: telling must not fail where the run would not."""
+    try:
+        return str(value)
+    except Exception as error:
+        return f"({type(value).__name__} without text: its __str__ raised {type(error).__name__})"
+
+
+def noted(error: BaseException, note: str) -> None:
+    """Add a note to an error, if it takes any: a frozen dataclass takes none."""
+    with contextlib.suppress(Exception):
+        error.add_note(note)
 
 
 UNRECOVERABLE = (
@@ -77,7 +92,7 @@ def first_state(plan: Plan, input: Mapping[str, Any] | None) -> State:
     for name, value in dict.items(given) if isinstance(given, dict) else given.items():
         spec_of_input = plan.inputs.get(name)
         if spec_of_input is None:
-            if not workflow.open_inputs:
+            if not workflow.open_inputs or not isinstance(name, str):
                 raise ContractError(_unknown_input(plan, name))
             values[name] = _accepted(f"input {name!r}", freeze, value)
         elif type(value) is spec_of_input.value.exact:
@@ -165,7 +180,8 @@ def join(node: PlanNode, state: State, values: dict[str, Any]) -> dict[str, Any]
         if reducer is not None and reducer is not append:
             where = f"{_name(node)}, field {name!r}, reducer {reducer}"
             try:
-                joined[name] = node.writes[name].joined(dict.get(state, name), delta)
+                # What may be changed is lent: a reducer that fails half-way must leave the state as it was.
+                joined[name] = node.writes[name].joined(lend(dict.get(state, name)), delta)
             except Exception as error:
                 raise contract_error(where, delta, error) from error
     for name, delta in values.items():
@@ -246,11 +262,11 @@ def missing(node: PlanNode, name: str) -> ContractError:
 
 
 def unwrapped(error: BaseException) -> BaseException:
-    """The error that decides, out of an exception group: a bail, then what no one may recover from, then the group."""
+    """The error that decides, out of an exception group: what ends the process, a bail, then what no one may recover from."""
     if not isinstance(error, BaseExceptionGroup):
         return error
     inner = list(_leaves(error))
-    for kind in (Bail, *UNRECOVERABLE):
+    for kind in (KeyboardInterrupt, SystemExit, Bail, *UNRECOVERABLE):
         for leaf in inner:
             if isinstance(leaf, kind):
                 return leaf

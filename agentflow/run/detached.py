@@ -53,6 +53,12 @@ class Detached:
         if self._scope is not None:
             self._scope.cancel()
 
+    def outcome(self) -> Any:
+        """What the body returned; raises what it raised."""
+        if self.error is not None:
+            raise self.error
+        return self.value
+
     async def leave(self) -> bool:
         """Cancel the body, let it clean up for a moment, and tell whether it has ended. Is not itself cancelled."""
         self.cancel()

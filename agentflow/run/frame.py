@@ -7,6 +7,7 @@ result. Every decision is made in `decide`; here things are awaited, counted and
 from __future__ import annotations
 
 from collections.abc import Mapping
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from agentflow.errors import BudgetExceeded, RunCancelled
@@ -32,25 +33,29 @@ class Frame:
 
     Attributes:
         id: The run id; for a sub-workflow one below it.
+        above: The visit that a sub-workflow belongs to.
         depth: 1 for the run itself, one more for each level of sub-workflows.
         round: The round that is open, from 1; 0 before the start.
         counts: How often each node has been visited, by its index.
+        visiting: The attempt that is under way, or was last; known only while somebody listens, or where it takes more
+            than one await.
     """
 
     __slots__ = (
         "_errors_handled",
         "_limit_handled",
+        "above",
         "counts",
         "depth",
         "id",
         "ledger",
         "parent_id",
-        "parent_node",
         "plan",
         "round",
         "run",
         "signal",
         "state",
+        "visiting",
     )
 
     def __init__(
@@ -60,19 +65,19 @@ class Frame:
         *,
         id: str,
         signal: CancelSignal,
-        parent: Frame | None = None,
-        parent_node: str | None = None,
+        above: NodeContext | None = None,
     ) -> None:
         self.run = run
         self.plan = plan
         self.id = id
-        self.parent_id = None if parent is None else parent.id
-        self.parent_node = parent_node
-        self.depth: int = 1 if parent is None else parent.depth + 1
-        self.ledger: Ledger = run.ledger if parent is None else parent.ledger
+        self.above = above
+        self.parent_id = None if above is None else above.frame.id
+        self.depth: int = 1 if above is None else above.frame.depth + 1
+        self.ledger: Ledger = run.ledger if above is None else above.frame.ledger
         self.signal = signal
         self.state: State = plan.state_class()
         self.round = 0
+        self.visiting: NodeContext | None = None
         self.counts = [0] * len(plan.nodes)
         self._errors_handled: set[int] = set()
         self._limit_handled = False
@@ -82,16 +87,11 @@ class Frame:
         self.signal.raise_if_cancelled()
         self.state = decide.first_state(self.plan, input)
         if self.run.bus is not None:
-            data = {"inputs": sorted(self.state), "parent_node": self.parent_node}
+            parent_node = None if self.above is None else self.above.node_id
+            data = {"inputs": sorted(self.state), "parent_node": parent_node}
             self._emit("run.started", data=data)
         try:
-            self.ledger.enter_round()
-        except BudgetExceeded as error:
-            self._limit_reached(error, None)
-            raise
-        self.round = 1
-        self._emit("round.started")
-        try:
+            self._open_first_round()
             value = await self._visits()
         except BaseException as error:
             self._ended_badly(error)
@@ -99,6 +99,15 @@ class Frame:
         if self.parent_id is not None:
             self._emit("run.completed", content=value)
         return value
+
+    def _open_first_round(self) -> None:
+        try:
+            self.ledger.enter_round()
+        except BudgetExceeded as error:
+            self._limit_reached(error, None)
+            raise
+        self.round = 1
+        self._emit("round.started")
 
     async def _visits(self) -> Any:  # noqa: C901 - the one hot loop; every call it spares is paid for at every visit
         run, signal, ledger, counts, state = (
@@ -108,7 +117,7 @@ class Frame:
             self.counts,
             self.state,
         )
-        monotonic, listening = run.monotonic, run.bus is not None
+        listening = run.bus is not None
         node: PlanNode = self.plan.entry
         failure: Failure | None = None
         while True:
@@ -117,7 +126,9 @@ class Frame:
             if monotonic() >= run.pause_at:
                 await run.pause()
             if node.starts_round and counts[node.index]:
-                node = self._open_round(node)
+                entered = self._open_round(node)
+                if entered is not node:
+                    node, failure = entered, None
             ledger.enter_visit()
             for name in node.requires:
                 if name not in state:
@@ -127,7 +138,11 @@ class Frame:
                 if not node.plain or listening:
                     update = await attempt_until_done(self, node, visit, failure)
                 elif node.takes_context:
-                    update = await node.function(state, NodeContext(self, node, visit, 1, failure))
+                    ctx = NodeContext(self, node, visit, 1, failure)
+                    try:
+                        update = await node.function(state, ctx)
+                    finally:
+                        ctx.over = True
                 else:
                     update = await node.function(state)
             except Exception as error:
@@ -195,7 +210,7 @@ class Frame:
             or handler.index in self._errors_handled
         ):
             handler = None
-        told = Failure(type(error).__name__, str(error), node.id)
+        told = Failure(type(error).__name__, decide.told(error), node.id)
         data = {
             "error": told.type,
             "message": told.message,
@@ -203,9 +218,12 @@ class Frame:
         }
         self._emit("node.failed", node, visit, data=data)
         if handler is None:
-            error.add_note(
-                f"in node {node.id!r} of workflow {self.plan.workflow.id!r}, run {self.id}"
-            )
+            place = f"in node {node.id!r} of workflow {self.plan.workflow.id!r}, run {self.id}"
+            if failure is not None:
+                place += (
+                    f", entered for {failure.type}: {failure.message} in node {failure.node_id!r}"
+                )
+            decide.noted(error, place)
             raise error
         self._errors_handled.add(handler.index)
         return handler, told
@@ -221,9 +239,11 @@ class Frame:
         if isinstance(error, decide.Bail):
             self._emit("run.completed", data={"bailed": True}, content=error.value)
         elif self.signal.fired or not isinstance(error, Exception):
-            self._emit("run.cancelled", data={"reason": _text(self.signal.reason)})
+            reason = self.signal.reason
+            told = None if reason is None else decide.told(reason)
+            self._emit("run.cancelled", data={"reason": told})
         else:
-            data = {"error": type(error).__name__, "message": str(error)}
+            data = {"error": type(error).__name__, "message": decide.told(error)}
             self._emit("run.failed", data=data)
 
     def _route_taken(self, node: PlanNode, visit: int, route: PlanRoute) -> None:
@@ -247,7 +267,3 @@ class Frame:
         if bus is not None:
             node_id = None if node is None else node.id
             bus.emit(kind, self, data=data, content=content, node_id=node_id, visit=visit)
-
-
-def _text(reason: object) -> str | None:
-    return None if reason is None else str(reason)

@@ -7,6 +7,7 @@ cannot leave a task behind, and a run has to. Everything else in this package is
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sys
 from collections.abc import Callable, Coroutine
 from contextvars import copy_context
@@ -74,7 +75,8 @@ class _AsyncioLoop:
         return _AsyncioLatch(self._loop)
 
     def post(self, call: Callable[[], object]) -> None:
-        if not self._loop.is_closed():
+        # The loop is gone, and everything that could have been told with it; asking first would be a race.
+        with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(call)
 
 

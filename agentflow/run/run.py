@@ -15,8 +15,9 @@ import anyio.lowlevel
 
 from agentflow.errors import BudgetExceeded, RunCancelled
 from agentflow.graph.frozen import State, freeze
-from agentflow.run.decide import Bail, checked_result, unwrapped
+from agentflow.run.decide import Bail, checked_result, told, unwrapped
 from agentflow.run.detached import Detached
+from agentflow.run.effects import emit
 from agentflow.run.facts import FactReader, Facts, limit_data
 from agentflow.run.frame import Frame
 from agentflow.run.ledger import Ledger
@@ -172,16 +173,19 @@ class Run(Generic[R]):
         if self._settled is not None:
             raise RuntimeError(f"run {self.id} has begun already; start another one")
         self.loop = current_loop()
+        self.engine.enrol(self)
         self.thread = threading.get_ident()
         self._settled = self.loop.latch()
         if self._observers or self._read:
             self.bus = Facts(self._observers, self.clock, self.loop)
             if self._read:
                 self.bus.keep_backlog(_BACKLOG)
-        self.engine.enrol(self)
         self._began = self.monotonic()
-        self.pause_at = self._began + _SLICE
+        self.pause_at = time.monotonic() + _SLICE
         self._task = Detached(self.loop, self._drive)
+        if self._settling:
+            # An eager task of asyncio runs at once, and a short run with it to its end.
+            return
         if self.signal.deadline != math.inf or self.ledger.allowed("seconds") is not None:
             self._watcher = Detached(self.loop, self._watch)
         # After the task is there: a signal that is cancelled already calls back at once.
@@ -193,15 +197,22 @@ class Run(Generic[R]):
             raise RunCancelled(self.signal.reason)
         allowed = self.ledger.allowed("seconds")
         if allowed is not None and self.monotonic() - self._began > allowed:
-            raise self._out_of_seconds(allowed)
+            self._run_over(allowed)
+            raise RunCancelled(self.signal.reason)
         await anyio.lowlevel.checkpoint()
-        self.pause_at = self.monotonic() + _SLICE
+        # Not the engine's clock: the slice is owed to the loop's other tasks, and a clock of a test may stand still.
+        self.pause_at = time.monotonic() + _SLICE
 
     async def _drive(self) -> None:
+        value: Any = None
+        error: BaseException | None = None
         try:
-            self._value = await self._frame.execute(self._input)
-        except BaseException as error:
-            self._error = error
+            value = await self._frame.execute(self._input)
+        except BaseException as raised:
+            error = raised
+        # What comes after the run was ended without its body does not count.
+        if not self._settling:
+            self._value, self._error = value, error
         if not self._interrupted:
             await self._settle()
 
@@ -217,12 +228,13 @@ class Run(Generic[R]):
 
     async def _watch_seconds(self, seconds: float) -> None:
         await self.clock.sleep(seconds)
-        self._overtime = self._out_of_seconds(seconds)
-        self._interrupt()
+        self._run_over(seconds)
 
-    def _out_of_seconds(self, allowed: float) -> BudgetExceeded:
+    def _run_over(self, allowed: float) -> None:
+        """Stop the run because its seconds are spent: as a cancel does, for everything below it."""
         used = max(allowed, self.monotonic() - self._began)
-        return BudgetExceeded("seconds", allowed, used, where=f"run {self.id}")
+        self._overtime = BudgetExceeded("seconds", allowed, used, where=f"run {self.id}")
+        self.signal.cancel(self._overtime)
 
     def _wake(self) -> None:
         self.loop.post(self._interrupt)
@@ -236,40 +248,40 @@ class Run(Generic[R]):
     async def _reap(self) -> None:
         """End an interrupted run: with its body if that ends soon, without it if it does not."""
         assert self._task is not None
-        if not await self._task.leave() and self.bus is not None:
-            self.bus.emit("thread.abandoned", self._frame)
+        visiting = self._frame.visiting
+        if not await self._task.leave() and visiting is not None:
+            emit(visiting, "thread.abandoned")
         await self._settle()
 
     async def _settle(self) -> None:
         """Fix the outcome, tell it, and let everybody who waits go on. The first time counts."""
         if self._settling:
             return
+        assert self._settled is not None
         self._settling = True
         self.signal.unsubscribe(self._wake)
         if self._watcher is not None:
             self._watcher.cancel()
-        self._judge()
-        if self.bus is not None:
-            if self._error is not None and self._error is self._overtime:
-                self.bus.emit("limit.reached", self._frame, data=limit_data(self._overtime))
-            data, content = self._last_fact()
-            self.bus.emit(f"run.{self.status}", self._frame, data=data, content=content)
-            await self.bus.close()
-        self.engine.dismiss(self)
-        assert self._settled is not None
-        self._settled.open()
+        try:
+            self._judge()
+            if self.bus is not None:
+                await self._tell_end(self.bus)
+        finally:
+            # Whatever happens to this task, whoever waits for the run must go on.
+            self.engine.dismiss(self)
+            self._settled.open()
 
     def _judge(self) -> None:
         """Status, value and error, from how the frame ended."""
         self.ledger.spend_time(self.monotonic() - self._began)
         error = None if self._error is None else unwrapped(self._error)
-        if self.signal.fired and not isinstance(error, RunCancelled):
+        if self._overtime is not None and self.signal.reason is self._overtime:
+            error = self._overtime
+        elif self.signal.fired and not isinstance(error, RunCancelled):
             # Also when the body swallowed its cancel and came back with a value, or with an error of its own.
             cancelled = RunCancelled(self.signal.reason)
             cancelled.__cause__ = error if isinstance(error, Exception) else None
             error = cancelled
-        elif self._overtime is not None and not self.signal.fired:
-            error = self._overtime
         if isinstance(error, Bail):
             try:
                 self._value, error = checked_result(self._frame.plan, error.value), None
@@ -287,14 +299,17 @@ class Run(Generic[R]):
             self._value = None
             self.status = "cancelled" if isinstance(error, RunCancelled) else "failed"
 
-    def _last_fact(self) -> tuple[dict[str, Any], Any]:
-        data: dict[str, Any] = {"used": self.ledger.as_dict()}
+    async def _tell_end(self, bus: Facts) -> None:
         error = self._error
-        if error is None:
-            return data, self._value
+        if error is not None and error is self._overtime:
+            bus.emit("limit.reached", self._frame, data=limit_data(self._overtime))
+        data: dict[str, Any] = {"used": self.ledger.as_dict()}
         if isinstance(error, RunCancelled):
-            return data | {"reason": None if error.reason is None else str(error.reason)}, None
-        return data | {"error": type(error).__name__, "message": str(error)}, None
+            data["reason"] = None if error.reason is None else told(error.reason)
+        elif error is not None:
+            data |= {"error": type(error).__name__, "message": told(error)}
+        bus.emit(f"run.{self.status}", self._frame, data=data, content=self._value)
+        await bus.close()
 
     def __repr__(self) -> str:
         return f"<Run {self.id} of {self._frame.plan.workflow.id!r}: {self.status}>"

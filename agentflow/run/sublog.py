@@ -64,4 +64,5 @@ class SubLog:
         return tuple(lend(entry) for entry in self._entries)
 
     def _tell(self, act: str, entry: SubEntry) -> None:
+        self.ctx.check_thread("sub_log")
         emit(self.ctx, "node.progress", data={"sub_log": act, "entry": entry.number}, content=entry)
