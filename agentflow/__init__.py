@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from agentflow.agents.loop import build_loop as build_loop
+    from agentflow.agents.loop_result import LoopResult as LoopResult
     from agentflow.errors import (
         AgentflowError as AgentflowError,
         BudgetExceeded as BudgetExceeded,
@@ -78,6 +80,13 @@ if TYPE_CHECKING:
         define_workflow as define_workflow,
         validate as validate,
     )
+    from agentflow.messages.message import Message as Message
+    from agentflow.models.model import Model as Model
+    from agentflow.models.ports import (
+        ModelContext as ModelContext,
+        Provider as Provider,
+    )
+    from agentflow.models.transport import structured as structured
     from agentflow.run.context import NodeContext as NodeContext
     from agentflow.run.decide import Failure as Failure
     from agentflow.run.engine import Engine as Engine
@@ -93,8 +102,16 @@ if TYPE_CHECKING:
     )
     from agentflow.run.run import Run as Run
     from agentflow.run.signal import CancelSignal as CancelSignal
+    from agentflow.tools.context import ToolContext as ToolContext
+    from agentflow.tools.tool import (
+        Tool as Tool,
+        tool as tool,
+    )
+    from agentflow.tools.toolkit import Toolkit as Toolkit
 
 _HOMES = {
+    "agentflow.agents.loop": "build_loop",
+    "agentflow.agents.loop_result": "LoopResult",
     "agentflow.errors": """
         AgentflowError BudgetExceeded ContractError DefinitionError DeliveryError Divergence ModelError OutputInvalid
         RunCancelled RunConflict StructuredOutputNotGenerated ToolDenied ToolError ToolFailed UnknownTool""",
@@ -107,6 +124,10 @@ _HOMES = {
     "agentflow.graph.reducer": "Reducer add append merge union",
     "agentflow.graph.route": "Route route",
     "agentflow.graph.workflow": "Workflow define_workflow validate",
+    "agentflow.messages.message": "Message",
+    "agentflow.models.model": "Model",
+    "agentflow.models.ports": "ModelContext Provider",
+    "agentflow.models.transport": "structured",
     "agentflow.run.context": "NodeContext",
     "agentflow.run.decide": "Failure",
     "agentflow.run.engine": "Engine",
@@ -115,6 +136,9 @@ _HOMES = {
     "agentflow.run.ports": "Clock Invocation Observer Receipt Reply Sink",
     "agentflow.run.run": "Run",
     "agentflow.run.signal": "CancelSignal",
+    "agentflow.tools.context": "ToolContext",
+    "agentflow.tools.tool": "Tool tool",
+    "agentflow.tools.toolkit": "Toolkit",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 

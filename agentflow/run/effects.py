@@ -82,17 +82,18 @@ async def effect(
 class Performance:
     """One effect while it is done: `recorded` tells whether its `value` is known from before."""
 
-    __slots__ = ("_ctx", "_key", "_kind", "_request", "recorded", "value")
+    __slots__ = ("_ctx", "_digest", "_key", "_kind", "recorded", "value")
 
     def __init__(self, ctx: NodeContext, kind: str, key: str, request: Any) -> None:
         self._ctx = ctx
         self._kind = kind
         self._key = key
-        self._request = request
+        # Now, because what is asked may be changed while it is done.
+        self._digest = digest(request)
         known = ctx.record.find(key)
         self.recorded = known is not None
         self.value: Any = None if known is None else known.value
-        if known is not None and known.digest != digest(request):
+        if known is not None and known.digest != self._digest:
             raise Divergence(
                 f"node {ctx.node_id!r}: the {kind} effect {key!r} was recorded for another request"
             )
@@ -104,7 +105,7 @@ class Performance:
             RunCancelled: The run was cancelled meanwhile: what comes after the cancel is dropped, whatever it is.
         """
         self._ctx.check_open()
-        recorded = _Recorded(self._kind, digest(self._request), value)
+        recorded = _Recorded(self._kind, self._digest, value)
         self._ctx.record.keep(self._key, recorded)
         self.value = value
 
@@ -132,33 +133,32 @@ def spend(ctx: NodeContext, limit: str, amount: float = 1) -> None:
     Raises:
         BudgetExceeded: It would be too much; nothing is counted.
     """
+    check(ctx, limit, amount)
+    ctx.ledger.spend(limit, amount)
+    ctx.record.spent[limit] = ctx.record.spent.get(limit, 0) + amount
+
+
+def check(ctx: NodeContext, limit: str, amount: float = 1) -> None:
+    """See whether `amount` more may be spent; spend nothing.
+
+    Raises:
+        BudgetExceeded: It would be too much for the node's `uses`, or for the run's ledger.
+    """
+    try:
+        _check_uses(ctx, limit, amount)
+        ctx.ledger.check(limit, amount)
+    except BudgetExceeded as error:
+        emit_limit(ctx, error)
+        raise
+
+
+def _check_uses(ctx: NodeContext, limit: str, amount: float) -> None:
     uses = ctx.uses
     if uses is not None and limit in ("model_calls", "tool_calls"):
         allowed = getattr(uses, limit)
         used = ctx.record.spent.get(limit, 0) + amount
         if used > allowed:
-            error = BudgetExceeded(limit, allowed, used, where=f"one visit of node {ctx.node_id!r}")
-            emit_limit(ctx, error)
-            raise error
-    try:
-        ctx.ledger.spend(limit, amount)
-    except BudgetExceeded as error:
-        emit_limit(ctx, error)
-        raise
-    ctx.record.spent[limit] = ctx.record.spent.get(limit, 0) + amount
-
-
-def check(ctx: NodeContext, limit: str, amount: float) -> None:
-    """Tell whether `amount` more may be spent of the run's ledger; spend nothing.
-
-    Raises:
-        BudgetExceeded: It would be too much.
-    """
-    try:
-        ctx.ledger.check(limit, amount)
-    except BudgetExceeded as error:
-        emit_limit(ctx, error)
-        raise
+            raise BudgetExceeded(limit, allowed, used, where=f"one visit of node {ctx.node_id!r}")
 
 
 def note(ctx: NodeContext, limit: str, amount: float) -> None:

@@ -52,6 +52,10 @@ class Engine(Generic[R]):
         require_authorization: Refuse tools that neither policy speaks of.
         max_parallel_tools: How many tool calls of one model answer run at the same time.
         clock: Time; default: the machine's.
+
+    Raises:
+        TypeError: A model, a tool or an observer is none.
+        ValueError: A model's string names nothing that is installed, or two tools have the same id.
     """
 
     def __init__(
@@ -86,6 +90,11 @@ class Engine(Generic[R]):
         self._tools = tuple(tools)
         self._model_source: ModelSource | None = None
         self._tool_source: ToolSource | None = None
+        # What is given is looked at now: a model or a tool that cannot be used must not wait for a run to say so.
+        if model is not None or self._models:
+            self._model_source = load("models")(model, self._models)
+        if self._tools:
+            self._tool_source = load("tools")(self._tools)
         self._running: dict[str, Run[R]] = {}
         self._closed = False
 
@@ -187,8 +196,8 @@ class Engine(Generic[R]):
 
     def rebind(self, *, model: Any) -> None:
         """Bind another default model: runs that ask for a model from now on get it."""
+        self._model_source = load("models")(model, self._models)
         self._model = model
-        self._model_source = None
 
     async def close(self) -> None:
         """Cancel what is running and wait for it; the engine takes no further runs."""

@@ -191,6 +191,11 @@ class ModelCalls(Protocol):
 class ToolCalls(Protocol):
     """The tools as one visit sees them."""
 
+    @property
+    def instructions(self) -> tuple[str, ...]:
+        """What a model must be told to use them, besides what they are."""
+        ...
+
     async def invoke(
         self, tool_id: str, input: Any = None, *, call_id: str | None = None
     ) -> Receipt:

@@ -1,0 +1,3 @@
+"""Agents: the built-in agentic loop, a workflow like any other."""
+
+from __future__ import annotations

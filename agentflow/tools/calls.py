@@ -1,0 +1,228 @@
+"""The tools of an engine, and the calls that a visit makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from agentflow.errors import ContractError, UnknownTool
+from agentflow.graph.contract import contract_error
+from agentflow.messages.tool_spec import ToolSpec
+from agentflow.run.effects import emit, performing
+from agentflow.run.ports import Invocation, Receipt
+from agentflow.tools.authorization import authorize
+from agentflow.tools.context import ToolContext
+from agentflow.tools.handler import handle, tell_completed, tell_failed
+from agentflow.tools.tool import Tool
+from agentflow.tools.toolkit import Toolkit
+
+if TYPE_CHECKING:
+    from agentflow.run.context import NodeContext
+
+__all__ = ["BoundTools", "Permit", "Tools", "tools_of"]
+
+
+def tools_of(tools: Iterable[Tool | Toolkit]) -> Tools:
+    """The tools of an engine, out of tools and toolkits.
+
+    Raises:
+        TypeError: One of them is no tool.
+        ValueError: Two tools have the same id.
+    """
+    found: dict[str, Tool] = {}
+    sources: dict[str, str] = {}
+    instructions: list[str] = []
+    for item in tools:
+        if isinstance(item, Toolkit):
+            members, source = (
+                item.tools,
+                f" in toolkit {item.name!r}" if item.name else " in a toolkit",
+            )
+            if item.instructions:
+                instructions.append(item.instructions)
+        else:
+            members, source = (item,), ""
+        for tool in members:
+            if not isinstance(tool, Tool):
+                raise TypeError(
+                    f"{tool!r}{source} is no tool: its input has no contract; make it with @tool from a typed function"
+                )
+            where = f"{tool.place}{source}"
+            if tool.id in found and found[tool.id] is not tool:
+                raise ValueError(
+                    f"two tools have the id {tool.id!r}: one from {sources[tool.id]} and one from {where}; "
+                    f"give one of them another: tool(…, id='…')"
+                )
+            found[tool.id] = tool
+            sources[tool.id] = where
+    return Tools(found, tuple(instructions))
+
+
+class Tools:
+    """Every tool that the nodes of an engine may call. What is not in here does not exist.
+
+    This is a table of contracts: it authorises nothing by itself. A tool without `authorize` runs for every node that calls it,
+    unless the engine has a policy, or requires that there is one.
+    """
+
+    __slots__ = ("_tools", "instructions")
+
+    def __init__(self, tools: Mapping[str, Tool], instructions: tuple[str, ...] = ()) -> None:
+        self._tools = tools
+        self.instructions = instructions
+
+    def bind(self, ctx: NodeContext) -> BoundTools:
+        """The tools, tied to the cancel, the budget and the facts of one visit."""
+        return BoundTools(self, ctx)
+
+    def find(self, id: str) -> Tool:
+        """The tool of that id.
+
+        Raises:
+            UnknownTool: There is none.
+        """
+        tool = self._tools.get(id)
+        if tool is None:
+            listed = ", ".join(map(repr, self._tools)) or "none"
+            raise UnknownTool(id, f"there is no tool {id!r}; the tools are: {listed}")
+        return tool
+
+    def specs(self, names: Iterable[str] | None = None) -> tuple[ToolSpec, ...]:
+        """What a model is told of the tools `names`; default: of all."""
+        chosen = self._tools.values() if names is None else [self.find(name) for name in names]
+        return tuple(tool.spec for tool in chosen)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Permit:
+    """A call that was parsed and authorised, and may now be made, once."""
+
+    tool: Tool
+    given: Mapping[str, Any]
+    input: dict[str, Any]
+    key: str
+    call_id: str | None
+
+
+class BoundTools:
+    """`ctx.tools`: the tools as one attempt of one visit sees them. Calls are numbered in the order in which they start."""
+
+    __slots__ = ("_calls", "_ctx", "_tools")
+
+    def __init__(self, tools: Tools, ctx: NodeContext) -> None:
+        self._tools = tools
+        self._ctx = ctx
+        self._calls = 0
+
+    @property
+    def instructions(self) -> tuple[str, ...]:
+        """What the toolkits say to a model."""
+        return self._tools.instructions
+
+    def find(self, id: str) -> Tool:
+        """The tool of that id.
+
+        Raises:
+            UnknownTool: There is none.
+        """
+        return self._tools.find(id)
+
+    def specs(self, names: Iterable[str] | None = None) -> tuple[ToolSpec, ...]:
+        """What a model is told of the tools `names`; default: of all."""
+        return self._tools.specs(names)
+
+    async def invoke(
+        self, tool_id: str, input: Mapping[str, Any] | None = None, *, call_id: str | None = None
+    ) -> Receipt:
+        """Run one tool: parse, authorise, handler, check the output, check the cancel, and only then a receipt.
+
+        Args:
+            tool_id: The id of a registered tool.
+            input: Its arguments; `None` for none.
+            call_id: Names the call within the visit, where a model has named it; default: its number.
+
+        Raises:
+            UnknownTool: There is no such tool.
+            ContractError: The arguments do not satisfy the tool's contract; its handler was not called.
+            ToolDenied: The call was not authorised.
+            ToolFailed: The handler failed.
+            OutputInvalid: The handler gave what the tool does not promise.
+            BudgetExceeded: There is no tool call left.
+            RunCancelled: The run was cancelled; what the handler gave is dropped.
+        """
+        return await self.perform(await self.prepare(tool_id, input, call_id=call_id))
+
+    async def prepare(
+        self, tool_id: str, input: Mapping[str, Any] | None, *, call_id: str | None
+    ) -> Permit:
+        """Parse and authorise a call; raises what `invoke` raises before the handler is called."""
+        ctx = self._ctx
+        ctx.check_open()
+        self._calls += 1
+        name = f".{self._calls}" if call_id is None else f":{call_id}"
+        key = ctx.effect_key(f"tool:{ctx.attempt}{name}")
+        try:
+            tool = self._tools.find(tool_id)
+            permit = Permit(tool, input or {}, _parsed(tool, input), key, call_id)
+        except (UnknownTool, ContractError) as error:
+            self._tell_refused(tool_id, key, type(error).__name__, str(error))
+            raise
+        # What has been done is not asked for again: a policy of today cannot undo it.
+        if ctx.record.find(key) is None:
+            await authorize(tool, permit.input, self._context(permit, 0))
+        return permit
+
+    def refuse(self, tool_id: str, call_id: str, reason: str) -> None:
+        """Tell of a proposed call that could not even be read."""
+        key = self._ctx.effect_key(f"tool:{self._ctx.attempt}:{call_id}")
+        self._tell_refused(tool_id, key, ContractError.__name__, reason)
+
+    def _tell_refused(self, tool_id: str, key: str, error: str, message: str) -> None:
+        data = {"tool": tool_id, "error": error, "message": message, "again": False}
+        emit(self._ctx, "tool.failed", data=data, call_id=key)
+
+    async def perform(self, permit: Permit) -> Receipt:
+        """Make an authorised call; raises what `invoke` raises from the handler on."""
+        ctx, tool = self._ctx, permit.tool
+        request = (tool.id, dict(permit.given))
+        async with performing(ctx, "tool", permit.key, request) as performance:
+            if not performance.recorded:
+                began = ctx.run.monotonic()
+                value = await handle(
+                    tool, permit.input, lambda attempt: self._context(permit, attempt)
+                )
+                invocation = Invocation(
+                    id=permit.key,
+                    kind="tool",
+                    name=tool.id,
+                    node_id=ctx.node_id,
+                    seconds=ctx.run.monotonic() - began,
+                )
+                told = self._context(permit, 0)
+                try:
+                    performance.keep(Receipt(value, invocation))
+                except BaseException as error:
+                    tell_failed(told, error)
+                    raise
+                tell_completed(told, value)
+            receipt: Receipt = performance.value
+            return receipt
+
+    def _context(self, permit: Permit, attempt: int) -> ToolContext:
+        return ToolContext(
+            self._ctx, permit.tool.id, permit.key, call_id=permit.call_id, attempt=attempt
+        )
+
+
+def _parsed(tool: Tool, input: Any) -> dict[str, Any]:
+    given = {} if input is None else input
+    where = f"the input of tool {tool.id!r}"
+    if not isinstance(given, Mapping):
+        raise ContractError(
+            f"{where} is {type(given).__name__}; give a mapping of parameter to value"
+        )
+    try:
+        return tool.input.accept(given)
+    except Exception as error:
+        raise contract_error(where, dict(given), error) from error

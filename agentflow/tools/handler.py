@@ -1,0 +1,136 @@
+"""The handler of a tool while it works: tries, time, threads, and the check of what it gives."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+import anyio.to_thread
+from anyio.lowlevel import RunVar
+
+from agentflow.errors import OutputInvalid, ToolFailed
+from agentflow.graph.calling import is_async
+from agentflow.graph.contract import contract_error
+from agentflow.run.decide import UNRECOVERABLE, unwrapped
+from agentflow.run.effects import emit, spend
+from agentflow.tools.context import ToolContext
+
+if TYPE_CHECKING:
+    from agentflow.tools.tool import Tool
+
+__all__ = ["handle"]
+
+_THREADS: Final = 100
+"""Plain handlers at the same time in one loop. Not the limiter of the nodes: a node that waits for a tool holds a thread."""
+
+_limiter: RunVar[anyio.CapacityLimiter] = RunVar("agentflow_tool_threads")
+
+
+async def handle(tool: Tool, input: dict[str, Any], make: Callable[[int], ToolContext]) -> Any:
+    """Call the handler until a try succeeds, every try counted, and return its checked value.
+
+    Args:
+        tool: The tool.
+        input: Its validated arguments.
+        make: Makes the context of a try.
+
+    Raises:
+        ToolFailed: The last try failed.
+        OutputInvalid: What came back is not what the tool promises.
+        BudgetExceeded: There is no tool call left.
+    """
+    tries = tool.retries + 1
+    for attempt in range(1, tries + 1):
+        ctx = make(attempt)
+        spend(ctx.node, "tool_calls")
+        _emit(ctx, "tool.started", {"try": attempt}, content=input)
+        try:
+            value = await _within_time(tool, input, ctx)
+        except Exception as raised:
+            error = unwrapped(raised)
+            fatal = isinstance(error, UNRECOVERABLE) or ctx.signal.fired
+            again = attempt < tries and not fatal
+            tell_failed(ctx, error, again=again)
+            if fatal:
+                raise error from error.__cause__
+            if not again:
+                text = f"tool {tool.id!r} failed: {type(error).__name__}: {error}"
+                raise ToolFailed(tool.id, text) from error
+        except BaseException as error:
+            tell_failed(ctx, error)
+            raise
+        else:
+            return _checked(tool, value, ctx)
+    raise AssertionError("a tool has at least one try")
+
+
+def tell_failed(ctx: ToolContext, error: BaseException, *, again: bool = False) -> None:
+    """Tell that a call, or a try of it, failed; `again` if another try follows."""
+    data = {"error": type(error).__name__, "message": str(error), "again": again}
+    _emit(ctx, "tool.failed", data)
+
+
+def tell_completed(ctx: ToolContext, value: Any) -> None:
+    """Tell that a call ended well."""
+    _emit(ctx, "tool.completed", {}, content=value)
+
+
+def _emit(ctx: ToolContext, kind: str, data: dict[str, Any], content: Any = None) -> None:
+    emit(ctx.node, kind, data={"tool": ctx.tool_id, **data}, content=content, call_id=ctx.effect_id)
+
+
+def _checked(tool: Tool, value: Any, ctx: ToolContext) -> Any:
+    try:
+        return tool.output.validate(value)
+    except Exception as error:
+        invalid = OutputInvalid(
+            str(contract_error(f"the output of tool {tool.id!r}", value, error))
+        )
+        tell_failed(ctx, invalid)
+        raise invalid from error
+
+
+async def _within_time(tool: Tool, input: dict[str, Any], ctx: ToolContext) -> Any:
+    if tool.timeout is None:
+        return await _call(tool, input, ctx)
+    with anyio.move_on_after(tool.timeout):
+        return await _call(tool, input, ctx)
+    raise TimeoutError(f"it took longer than its timeout of {tool.timeout:g} s")
+
+
+async def _call(tool: Tool, input: dict[str, Any], ctx: ToolContext) -> Any:
+    positional, named = tool.input.bind(input, ctx)
+    if is_async(tool.handler):
+        return await tool.handler(*positional, **named)
+    value = await _in_thread(functools.partial(tool.handler, *positional, **named), ctx)
+    # A plain function may still give a coroutine: a lambda around an async one, a mock, a decorator.
+    return await value if inspect.isawaitable(value) else value
+
+
+async def _in_thread(call: Callable[[], Any], ctx: ToolContext) -> Any:
+    ended = False
+
+    def work() -> Any:
+        nonlocal ended
+        try:
+            return call()
+        finally:
+            ended = True
+
+    try:
+        return await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=_threads())
+    finally:
+        if not ended:
+            _emit(ctx, "thread.abandoned", {})
+
+
+def _threads() -> anyio.CapacityLimiter:
+    try:
+        return _limiter.get()
+    except LookupError:
+        limiter = anyio.CapacityLimiter(_THREADS)
+        _limiter.set(limiter)
+        return limiter

@@ -1,0 +1,206 @@
+"""Tools: typed functions with a contract, and the decorator that makes them."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import math
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, overload
+
+from agentflow.graph.calling import takes
+from agentflow.graph.contract import ANY, Contract, reason_of
+from agentflow.graph.place import Place
+from agentflow.messages.tool_spec import ToolSpec
+from agentflow.tools.docstring import docstring_of
+from agentflow.tools.signature import InputContract, input_contract
+
+__all__ = ["OwnAuthorize", "Tool", "tool"]
+
+OwnAuthorize = bool | Callable[..., bool | Awaitable[bool]]
+"""A tool's own authorisation: a verdict, or a function `(input, ctx)` or `(input)` that gives one; plain or async."""
+
+_ID = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Tool:
+    """One thing that can be done, still callable as the function it was made from; made with `@tool`.
+
+    Args:
+        id: Its name, for models and for `ctx.tools.invoke`.
+        description: What a model is told that it does.
+        handler: The function.
+        input: What its arguments must be.
+        output: What its value must be.
+        authorize: Its own authorisation; `None` leaves it to the engine's policy.
+        parallel: Whether other calls of the same answer may run at the same time.
+        kind: What the author says of it, such as `read`. A declaration: it permits and forbids nothing.
+        timeout: Seconds that one try may take.
+        retries: How many further tries follow a failed one.
+    """
+
+    id: str
+    description: str
+    handler: Callable[..., Any]
+    input: InputContract
+    output: Contract = ANY
+    authorize: OwnAuthorize | None = None
+    parallel: bool = True
+    kind: str | None = None
+    timeout: float | None = None
+    retries: int = 0
+    place: Place = field(default_factory=Place)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function, without an engine and without any check."""
+        return self.handler(*args, **kwargs)
+
+    @property
+    def spec(self) -> ToolSpec:
+        """What a model is told of it."""
+        return ToolSpec(self.id, self.description, self.input.schema)
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """The JSON schema of its arguments."""
+        return self.input.schema
+
+    def __repr__(self) -> str:
+        return f"<Tool {self.id!r}>"
+
+
+@overload
+def tool(
+    fn: Callable[..., Any],
+    *,
+    id: str | None = None,
+    description: str | None = None,
+    authorize: OwnAuthorize | None = None,
+    parallel: bool = True,
+    kind: str | None = None,
+    timeout: float | None = None,
+    retries: int = 0,
+    output: Any = None,
+) -> Tool: ...
+@overload
+def tool(
+    fn: None = None,
+    *,
+    id: str | None = None,
+    description: str | None = None,
+    authorize: OwnAuthorize | None = None,
+    parallel: bool = True,
+    kind: str | None = None,
+    timeout: float | None = None,
+    retries: int = 0,
+    output: Any = None,
+) -> Callable[[Callable[..., Any]], Tool]: ...
+def tool(
+    fn: Callable[..., Any] | None = None, **options: Any
+) -> Tool | Callable[[Callable[..., Any]], Tool]:
+    """Make a tool from a typed function, async or plain: `@tool`, `@tool(kind="read")`, or `tool(fn, id="x")`.
+
+    A plain function runs in a worker thread. A parameter annotated `ToolContext`, or named `ctx`, gets the tool context, and
+    is not shown to models.
+
+    Args:
+        fn: The function; every other parameter has a type.
+        id: Letters, digits and `_ - .`, starting with a letter or `_`; default: the function's name.
+        description: What a model is told; default: the docstring up to its first section. The section `Args:` describes the
+            parameters.
+        authorize: `True`, `False`, or a function `(input, ctx)` or `(input)` that tells whether this call may be made.
+        parallel: Whether other calls of the same answer may run at the same time.
+        kind: What kind of tool it is, such as `read`; told to policies, checked by nobody.
+        timeout: Seconds that one try may take.
+        retries: How many further tries follow a failed one.
+        output: The type of its value; default: what the function says it returns, or anything.
+
+    Raises:
+        TypeError: The function's signature is no contract, or an option has the wrong type.
+        ValueError: An option has a value that makes no sense.
+    """
+    if fn is None:
+        return lambda function: _make(function, **options)
+    return _make(fn, **options)
+
+
+def _make(
+    function: Any,
+    *,
+    id: str | None = None,
+    description: str | None = None,
+    authorize: OwnAuthorize | None = None,
+    parallel: bool = True,
+    kind: str | None = None,
+    timeout: float | None = None,
+    retries: int = 0,
+    output: Any = None,
+) -> Tool:
+    if isinstance(function, Tool):
+        function = function.handler
+    _check_function(function)
+    name = getattr(function, "__name__", "") if id is None else id
+    if not isinstance(name, str) or not _ID.fullmatch(name):
+        raise ValueError(
+            f"{name!r} is no tool id; it has letters, digits and _ - . and starts with a letter or _: tool(…, id='…')"
+        )
+    _check_options(name, authorize, timeout, retries)
+    contract = input_contract(function, tool=name)
+    told = docstring_of(function).description if inspect.isroutine(function) else ""
+    return Tool(
+        id=name,
+        description=told if description is None else description,
+        handler=function,
+        input=contract,
+        output=_output(name, contract.returns if output is None else output),
+        authorize=authorize,
+        parallel=parallel,
+        kind=kind,
+        timeout=timeout,
+        retries=retries,
+        place=_place_of(function),
+    )
+
+
+def _check_function(function: Any) -> None:
+    if not callable(function) or isinstance(function, type):
+        raise TypeError(f"{function!r} cannot be made a tool: give a typed function")
+    inner = function
+    while isinstance(inner, functools.partial):
+        inner = inner.func
+    if inspect.isgeneratorfunction(inner) or inspect.isasyncgenfunction(inner):
+        raise TypeError(f"{inner.__name__} is a generator; a tool returns its value once")
+
+
+def _check_options(
+    name: str, authorize: OwnAuthorize | None, timeout: float | None, retries: int
+) -> None:
+    if authorize is not None and not isinstance(authorize, bool):
+        if not callable(authorize):
+            raise TypeError(f"tool {name!r}: authorize={authorize!r} is no bool and no function")
+        if not (takes(authorize, 2) or takes(authorize, 1)):
+            raise TypeError(f"tool {name!r}: authorize is called with (input, ctx) or (input)")
+    if timeout is not None and not 0 < timeout < math.inf:
+        raise ValueError(f"tool {name!r}: timeout={timeout!r}; it is seconds above 0")
+    if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
+        raise ValueError(f"tool {name!r}: retries={retries!r}; it is a whole number of at least 0")
+
+
+def _output(name: str, annotation: Any) -> Contract:
+    if annotation is inspect.Signature.empty or annotation is Any:
+        return ANY
+    try:
+        return Contract(annotation)
+    except Exception as error:
+        # pydantic raises many kinds for a hint that it cannot turn into a validator.
+        raise TypeError(
+            f"tool {name!r}: no contract can be made of its output type {annotation!r}: {reason_of(error)}"
+        ) from error
+
+
+def _place_of(function: Any) -> Place:
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    return Place() if code is None else Place(code.co_filename, code.co_firstlineno)
