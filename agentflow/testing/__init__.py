@@ -1,0 +1,17 @@
+"""The test kit: node contexts without an engine, a recorder of facts, a fixed clock, and conformance suites."""
+
+from __future__ import annotations
+
+from agentflow.testing.clock import FixedClock
+from agentflow.testing.context import fake_context
+from agentflow.testing.providers import ProviderCheck, Scenario, provider_suite
+from agentflow.testing.recorder import FactRecorder
+
+__all__ = [
+    "FactRecorder",
+    "FixedClock",
+    "ProviderCheck",
+    "Scenario",
+    "fake_context",
+    "provider_suite",
+]
