@@ -146,7 +146,7 @@ class NodeContext:
     def model(self) -> ModelCalls:
         """The models of the engine, tied to the cancel, the budget and the facts of this visit."""
         if self._models is None:
-            self._models = self.frame.run.engine.models.bind(self)
+            self._models = self.frame.run.models.bind(self)
         return self._models
 
     @property

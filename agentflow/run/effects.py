@@ -7,7 +7,7 @@ under a key is returned, never done again; another request under the same key is
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -135,21 +135,31 @@ def spend(ctx: NodeContext, limit: str, amount: float = 1) -> None:
     """
     check(ctx, limit, amount)
     ctx.ledger.spend(limit, amount)
-    ctx.record.spent[limit] = ctx.record.spent.get(limit, 0) + amount
+    for visit in _upwards(ctx):
+        visit.record.spent[limit] = visit.record.spent.get(limit, 0) + amount
 
 
 def check(ctx: NodeContext, limit: str, amount: float = 1) -> None:
     """See whether `amount` more may be spent; spend nothing.
 
     Raises:
-        BudgetExceeded: It would be too much for the node's `uses`, or for the run's ledger.
+        BudgetExceeded: It would be too much for the `uses` of the node, or of one around it, or for the run's ledger.
     """
     try:
-        _check_uses(ctx, limit, amount)
+        for visit in _upwards(ctx):
+            _check_uses(visit, limit, amount)
         ctx.ledger.check(limit, amount)
     except BudgetExceeded as error:
         emit_limit(ctx, error)
         raise
+
+
+def _upwards(ctx: NodeContext) -> Iterator[NodeContext]:
+    """The visit, and those that the sub-workflows around it belong to: a node spends what is spent below it."""
+    visit: NodeContext | None = ctx
+    while visit is not None:
+        yield visit
+        visit = visit.frame.above
 
 
 def _check_uses(ctx: NodeContext, limit: str, amount: float) -> None:

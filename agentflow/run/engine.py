@@ -21,7 +21,7 @@ from agentflow.run.ports import (
     SystemClock,
     ToolSource,
 )
-from agentflow.run.registry import load
+from agentflow.run.registry import NoModels, load
 from agentflow.run.run import Run
 from agentflow.run.signal import CancelSignal
 
@@ -85,26 +85,17 @@ class Engine(Generic[R]):
         # The loop's own clock is only read through anyio, which is too slow to be asked at every visit.
         self.monotonic: Callable[[], float] = time.monotonic if clock is None else clock.monotonic
         self._observers = tuple(as_observer(observer) for observer in observers)
-        self._model = model
-        self._models = dict(models or {})
+        self._named_models = dict(models or {})
         self._tools = tuple(tools)
-        self._model_source: ModelSource | None = None
         self._tool_source: ToolSource | None = None
         # What is given is looked at now: a model or a tool that cannot be used must not wait for a run to say so.
-        if model is not None or self._models:
-            self._model_source = load("models")(model, self._models)
+        self.models: ModelSource = NoModels()
+        if model is not None or self._named_models:
+            self.models = load("models")(model, self._named_models)
         if self._tools:
             self._tool_source = load("tools")(self._tools)
         self._running: dict[str, Run[R]] = {}
         self._closed = False
-
-    @property
-    def models(self) -> ModelSource:
-        """The engine's models, made when a node first asks for them."""
-        if self._model_source is None:
-            self._model_source = load("models")(self._model, self._models)
-        source: ModelSource = self._model_source
-        return source
 
     @property
     def tools(self) -> ToolSource:
@@ -195,9 +186,8 @@ class Engine(Generic[R]):
         return self._running.get(run_id)
 
     def rebind(self, *, model: Any) -> None:
-        """Bind another default model: runs that ask for a model from now on get it."""
-        self._model_source = load("models")(model, self._models)
-        self._model = model
+        """Bind another default model: the next run uses it, a running one keeps its own."""
+        self.models = load("models")(model, self._named_models)
 
     async def close(self) -> None:
         """Cancel what is running and wait for it; the engine takes no further runs."""

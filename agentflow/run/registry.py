@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["load"]
+from agentflow.run.ports import ModelCalls
+
+if TYPE_CHECKING:
+    from agentflow.run.context import NodeContext
+
+__all__ = ["NoModels", "load"]
 
 # By name and not by import: the layers that make these stand above this one.
 _BUILTIN = {
@@ -27,3 +32,12 @@ def load(name: str) -> Any:
             f"nothing is registered as {name!r}; there are {sorted(_BUILTIN)}"
         ) from None
     return getattr(importlib.import_module(module), attribute)
+
+
+class NoModels:
+    """What an engine without models has in their place; the layer of models is loaded only when a node asks for one."""
+
+    def bind(self, ctx: NodeContext) -> ModelCalls:
+        """Models of which every call says that there is none."""
+        calls: ModelCalls = load("models")(None, {}).bind(ctx)
+        return calls

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from agentflow.graph.limits import Budget
     from agentflow.graph.plan import Plan
     from agentflow.run.engine import Engine
-    from agentflow.run.ports import Clock, Observer, Sink
+    from agentflow.run.ports import Clock, ModelSource, Observer, Sink
 
 __all__ = ["Run", "Status"]
 
@@ -52,6 +52,7 @@ class Run(Generic[R]):
         context: The caller's own map.
         identity: Who the run is for, as the host gave it.
         deps: The live objects given to the run.
+        models: The engine's models as they were when the run was made.
     """
 
     def __init__(
@@ -71,6 +72,7 @@ class Run(Generic[R]):
         read: bool,
     ) -> None:
         self.engine = engine
+        self.models: ModelSource = engine.models
         self.id = new_run_id() if run_id is None else run_id
         self.status: Status = "running"
         self.context: dict[str, Any] = {} if context is None else context
