@@ -102,7 +102,12 @@ def _configured(source: Any) -> Callable[[Any], Contract]:
 
 
 def _pydantic_fields(source: Any) -> list[Declared]:
-    return list(_each_pydantic_field(source, _Core(source)))
+    found = list(_each_pydantic_field(source, _Core(source)))
+    if dataclasses.is_dataclass(source):
+        # pydantic leaves out what a dataclass cannot be given and has no default.
+        known = {item.name for item in found}
+        found += [item for item in _dataclass_fields(source) if item.name not in known]
+    return found
 
 
 def _each_pydantic_field(source: Any, core: _Core) -> Iterator[Declared]:
