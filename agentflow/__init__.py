@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         OutputInvalid as OutputInvalid,
         RunCancelled as RunCancelled,
         RunConflict as RunConflict,
+        SpecError as SpecError,
         StructuredOutputNotGenerated as StructuredOutputNotGenerated,
         ToolDenied as ToolDenied,
         ToolError as ToolError,
@@ -114,7 +115,7 @@ _HOMES = {
     "agentflow.agents.loop_result": "LoopResult",
     "agentflow.errors": """
         AgentflowError BudgetExceeded ContractError DefinitionError DeliveryError Divergence ModelError OutputInvalid
-        RunCancelled RunConflict StructuredOutputNotGenerated ToolDenied ToolError ToolFailed UnknownTool""",
+        RunCancelled RunConflict SpecError StructuredOutputNotGenerated ToolDenied ToolError ToolFailed UnknownTool""",
     "agentflow.graph.condition": "Condition field",
     "agentflow.graph.findings": "Finding Report",
     "agentflow.graph.kinds": "subflow",

@@ -4,6 +4,7 @@
 
     AgentflowError
     ├── DefinitionError              the author: mend the definition
+    ├── SpecError                    the author: this has no declarative form, or is none
     ├── ContractError                the author: a node, a route or an input broke its word
     ├── BudgetExceeded               the owner: the run reached a hard limit
     ├── RunCancelled                 nobody: somebody asked for it
@@ -42,6 +43,7 @@ __all__ = [
     "OutputInvalid",
     "RunCancelled",
     "RunConflict",
+    "SpecError",
     "StructuredOutputNotGenerated",
     "ToolDenied",
     "ToolError",
@@ -82,6 +84,44 @@ class DefinitionError(AgentflowError):
         lines = [f"workflow {self.workflow_id!r} cannot run: {count}"]
         lines += [finding.as_text() for finding in self.findings]
         return "\n".join(lines)
+
+
+class SpecError(AgentflowError):
+    """A file is no declarative form of a workflow, or something in a workflow has none.
+
+    What is wrong with a workflow that could be read is told by findings, not by this error.
+
+    Args:
+        message: What is wrong.
+        pointer: The JSON pointer of the place, empty for the whole.
+        file: The file that was read.
+        line: The line in it, from 1, where that is known.
+        hint: What to do.
+    """
+
+    code = "spec"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        pointer: str = "",
+        file: str | None = None,
+        line: int | None = None,
+        hint: str = "",
+    ) -> None:
+        self.message, self.hint = message, hint
+        self.pointer, self.file, self.line = pointer, file, line
+        super().__init__(message)
+
+    def __str__(self) -> str:
+        where = self.file or ""
+        if self.line is not None:
+            where += f":{self.line}"
+        if self.pointer:
+            where += f"#{self.pointer}"
+        said = f"{where}: {self.message}" if where else self.message
+        return f"{said}; {self.hint}" if self.hint else said
 
 
 class ContractError(AgentflowError):

@@ -152,4 +152,116 @@ CODES: dict[str, Code] = _table(
         "invalid sub-workflow mapping",
         "The sub-workflow could not be given its input, or its output be used.",
     ),
+    # AF13x: the declarative form.
+    Code(
+        "AF130",
+        "error",
+        "spec does not satisfy the schema",
+        "It cannot be read as a workflow, so nothing else of it was checked.",
+    ),
+    Code(
+        "AF131",
+        "error",
+        "name that leads to nothing",
+        "What the specification names cannot be imported, or is not what is wanted there.",
+    ),
+    Code(
+        "AF132",
+        "error",
+        "sub-workflow file cannot be read",
+        "There is no workflow that the node could run.",
+    ),
+    Code(
+        "AF133",
+        "warning",
+        "stated defaults are not those of the class",
+        "A check without imports goes by what is stated, so it would judge another workflow.",
+    ),
+    # AF2xx: data flow, proved over every path.
+    Code(
+        "AF201",
+        "error",
+        "required field may be missing",
+        "The visit would end the run with a contract error.",
+    ),
+    Code(
+        "AF202",
+        "error",
+        "error node needs what may be missing",
+        "A node may fail before it has provided anything, and then its error node could not run.",
+    ),
+    Code(
+        "AF203",
+        "error",
+        "delivered field may be missing",
+        "The run would end with a contract error instead of a result.",
+    ),
+    Code(
+        "AF204",
+        "error",
+        "function reads what may be missing",
+        "The condition or finish function would raise, and the run end with a contract error.",
+    ),
+    Code(
+        "AF205",
+        "warning",
+        "condition on a field that may be missing",
+        "A comparison with nothing does not match, which is easily overlooked.",
+    ),
+    Code(
+        "AF206",
+        "error",
+        "sub-workflow output may be missing",
+        "The sub-workflow would end well, and the node fail all the same.",
+    ),
+    Code(
+        "AF210",
+        "warning",
+        "provided and never read",
+        "Work is done that nothing uses, or its reader does not say that it reads it.",
+    ),
+    Code(
+        "AF211",
+        "warning",
+        "overwritten before it is read",
+        "The first value is lost: it is useless, or a reader is missing.",
+    ),
+    Code("AF212", "warning", "unused input", "Callers have to give what nothing uses."),
+    # AF3xx: conditions, proved over every value.
+    Code(
+        "AF301",
+        "error",
+        "comparison that can never be true",
+        "The route behind it is dead; most often the value is misspelled.",
+    ),
+    Code(
+        "AF302",
+        "error",
+        "values without a route",
+        "A run that comes to the node with such a value would end with a contract error.",
+    ),
+    Code(
+        "AF303",
+        "warning",
+        "route that is never taken",
+        "Earlier routes cover everything, so it is dead, or one of them is wrong.",
+    ),
+    Code(
+        "AF304",
+        "warning",
+        "routes that are not proved to cover everything",
+        "A function decides, and if all say no the run ends with a contract error.",
+    ),
+    Code(
+        "AF305",
+        "error",
+        "node that no data leads to",
+        "The node can never run, although the graph has a way to it.",
+    ),
+    Code(
+        "AF306",
+        "error",
+        "no end on any data",
+        "A run that visits the node can only end by failing or by exhausting a limit.",
+    ),
 )

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from agentflow.graph.codes import CODES
 from agentflow.graph.place import Place
 
-__all__ = ["Finding", "Report", "Severity", "Waiver"]
+__all__ = ["Finding", "Report", "Severity", "Waiver", "in_order"]
 
 Severity = Literal["error", "warning", "info"]
+_RANK: dict[Severity, int] = {"error": 0, "warning": 1, "info": 2}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +68,11 @@ class Finding:
             "path": list(self.path),
             "details": list(self.details),
         }
+
+
+def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """The findings as a report lists them: errors first, in the order given within a severity."""
+    return tuple(sorted(findings, key=lambda finding: _RANK[finding.severity]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from agentflow.graph.schema import Schema
     from agentflow.graph.workflow import Workflow
 
-__all__ = ["callable_name", "condition_data", "fingerprint", "manifest", "type_name"]
+__all__ = ["callable_name", "condition_data", "fingerprint", "manifest", "policy_data", "type_name"]
 
 
 def manifest(workflow: Workflow[Any]) -> dict[str, Any]:
@@ -36,7 +36,7 @@ def manifest(workflow: Workflow[Any]) -> dict[str, Any]:
         "max_rounds": 1 if workflow.max_rounds is None else workflow.max_rounds,
         "on_error": workflow.on_error,
         "on_limit": workflow.on_limit,
-        "policies": [_policy(policy) for policy in workflow.policies],
+        "policies": [policy_data(policy) for policy in workflow.policies],
         "waive": dict(workflow.waive),
         "nodes": [_node(node) for node in workflow.nodes],
     }
@@ -114,7 +114,8 @@ def _node(node: Node) -> dict[str, Any]:
     }
 
 
-def _policy(policy: Policy) -> dict[str, Any]:
+def policy_data(policy: Policy) -> dict[str, Any]:
+    """A policy in its declarative form, values of its condition left as they are."""
     match policy.kind:
         case "must_pass":
             return {"must_pass": {"node": policy.node, "before": policy.other}}

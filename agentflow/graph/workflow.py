@@ -119,8 +119,8 @@ class Workflow(Generic[R]):
         """The workflow of a declarative form: a mapping, or the path of a `.json`, `.yaml` or `.yml` file.
 
         Raises:
-            SpecError: The file cannot be read, or does not satisfy the schema; places are JSON pointers.
-            DefinitionError: The workflow has error findings.
+            SpecError: The file cannot be read as JSON or YAML data.
+            DefinitionError: There are error findings, also such as that the schema is not satisfied; places are JSON pointers.
         """
         from agentflow.graph.spec import from_spec
 
@@ -260,14 +260,15 @@ def validate(*subject: Any, **options: Any) -> Report:
 
     Args:
         subject: One workflow, one declarative form (a mapping or a path), or the nodes of a workflow.
-        options: For nodes, what `define_workflow` takes besides; `id` is optional here.
+        options: For nodes, what `define_workflow` takes besides; `id` is optional here. For a declarative form,
+            `no_import=True` to check without running any code of the author's.
     """
     if len(subject) == 1 and isinstance(subject[0], Workflow):
         return subject[0].report
     if len(subject) == 1 and not isinstance(subject[0], Node):
         from agentflow.graph.spec import report_of
 
-        return report_of(subject[0])
+        return report_of(subject[0], **options)
     name = options.pop("id", "workflow")
     return assemble(name, subject, place=calling_place(), **options).report
 

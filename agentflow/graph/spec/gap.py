@@ -1,0 +1,46 @@
+"""Gaps: what is not known of a state whose types were not imported, and what must not be concluded from that."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from agentflow.errors import SpecError
+from agentflow.graph.codes import CODES
+from agentflow.graph.schema import FieldSpec
+
+__all__ = ["Gap"]
+
+_PRESENCE = tuple(code for code in CODES if code.startswith("AF20"))
+"""Findings that fields may be missing: wrong when it is not known which are there from the start."""
+
+_VALUES = ("AF302",)
+"""Findings that values are not covered: wrong when it is not known which values a field may hold."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Gap:
+    """What is not known of a state.
+
+    Args:
+        waive: The codes of findings that may be wrong because of it, each with the reason.
+        defaults: The fields that are known to have a default, which itself is not known.
+    """
+
+    waive: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    defaults: Mapping[str, FieldSpec] = dataclasses.field(default_factory=dict)
+
+    @classmethod
+    def of(cls, what: str, *, presence: bool = False, defaults: Iterable[str] = ()) -> Gap:
+        """The gap that `what` leaves; `presence` says whether it is unknown which fields are there from the start."""
+        codes = _VALUES + _PRESENCE if presence else _VALUES
+        reason = f"{what} was not imported, so this may be wrong"
+        return cls(dict.fromkeys(codes, reason), {name: _there(name) for name in defaults})
+
+
+def _there(name: str) -> FieldSpec:
+    def default() -> Any:
+        raise SpecError(f"the default of {name!r} was not imported")
+
+    return FieldSpec(name, Any, default=default)
