@@ -95,6 +95,12 @@ class Shape:
         return cyclic_parts(self.nodes, [edge for edge in self.edges if edge.kind == "route"])
 
     @cached_property
+    def looping(self) -> frozenset[str]:
+        """The nodes that a run may come back to, by routes, failures or limits."""
+        parts = cyclic_parts(self.nodes, self.edges)
+        return frozenset(id for part in parts for id in part)
+
+    @cached_property
     def unbounded_cycles(self) -> tuple[tuple[str, ...], ...]:
         """A shortest cycle of routes for each group of nodes that can be walked without passing a round boundary."""
         plain = [

@@ -1,6 +1,7 @@
 """The checks: one file a family, each a list of small functions from a workflow to findings.
 
 A check never raises and never decides for another: it gets a workflow as declared, however broken, and yields what it sees.
+A proof looks at all paths; proofs are made only when the checks have found no error, since a broken graph has no paths to speak of.
 To add one, see `docs/recipes/add-a-check.md`.
 """
 
@@ -9,13 +10,26 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from agentflow.graph.checks import callables, declaration, fields, rounds, structure
+from agentflow.graph.checks import (
+    callables,
+    dataflow,
+    declaration,
+    exhaustive,
+    fields,
+    rounds,
+    structure,
+)
 from agentflow.graph.findings import Finding, Report, Severity, Waiver
+from agentflow.graph.proof.explore import Walk
 from agentflow.graph.workflow import Workflow
 
 __all__ = ["Check", "check"]
 
 Check = Callable[[Workflow[Any]], Iterable[Finding]]
+"""Looks at a workflow as it was declared, however broken."""
+
+Proof = Callable[[Workflow[Any], Walk], Iterable[Finding]]
+"""Looks at all paths of a workflow whose declaration and structure are sound."""
 
 CHECKS: tuple[Check, ...] = (
     *declaration.CHECKS,
@@ -24,6 +38,7 @@ CHECKS: tuple[Check, ...] = (
     *structure.CHECKS,
     *rounds.CHECKS,
 )
+PROOFS: tuple[Proof, ...] = (*dataflow.PROOFS, *exhaustive.PROOFS)
 _RANK: dict[Severity, int] = {"error": 0, "warning": 1, "info": 2}
 
 
@@ -42,8 +57,15 @@ def check(workflow: Workflow[Any]) -> Report:
 
 
 def _all(workflow: Workflow[Any]) -> Iterator[Finding]:
+    sound = True
     for one in CHECKS:
-        yield from one(workflow)
+        for finding in one(workflow):
+            sound = sound and finding.severity != "error"
+            yield finding
+    if sound:
+        walk = Walk(workflow)
+        for proof in PROOFS:
+            yield from proof(workflow, walk)
 
 
 def _waived(workflow: Workflow[Any], finding: Finding) -> str | None:

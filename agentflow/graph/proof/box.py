@@ -13,7 +13,7 @@ from agentflow.graph.condition import AllOf, AnyOf, Condition, Not, Test
 from agentflow.graph.proof.domain import ABSENT, Case, Domain, domain_of
 
 if TYPE_CHECKING:
-    from agentflow.graph.schema import Schema
+    from agentflow.graph.schema import FieldSpec, Schema
     from agentflow.graph.workflow import Workflow
 
 __all__ = ["Box", "Frozen", "Picture", "freeze_box", "tests_of"]
@@ -81,8 +81,30 @@ class Picture:
         mask = self.domain(field).present
         box[field] = mask if sure else box.get(field, ABSENT) | mask
         for name in self._below.get(field, ()):
-            below = self.domain(name).present | ABSENT
+            below = self.domain(name).present | (0 if self._sure_below(name) else ABSENT)
             box[name] = below if sure else box.get(name, ABSENT) | below
+
+    def _sure_below(self, name: str) -> bool:
+        """Whether a path below a field exists whenever the field does, by the types on the way."""
+        if "?" in name:
+            return True
+        first, *rest = name.split(".")
+        annotation = annotation_at(self._schema, first)
+        for part in rest:
+            spec = _spec_below(annotation, part)
+            if spec is None or not (spec.required or spec.default is not None):
+                return False
+            annotation = spec.annotation
+        return True
+
+    def narrow(self, box: Box, field: str, default: Callable[[], Any]) -> None:
+        """Note that a field holds its default, where that can be told."""
+        try:
+            value = default()
+        except Exception:
+            # A factory of the author's may fail; then the run will, and nothing is known here.
+            return
+        box[field] = self.domain(field).mask_of(value) or box[field]
 
     def masks(self, test: Test) -> tuple[str, int]:
         """The path that a test looks at, and the cases in which it is true."""
@@ -176,14 +198,14 @@ def annotation_at(schema: Schema, name: str) -> Any:
 
 
 def _below(annotation: Any, part: str) -> Any:
+    spec = _spec_below(annotation, part)
+    return Any if spec is None else spec.annotation
+
+
+def _spec_below(annotation: Any, part: str) -> FieldSpec | None:
     from agentflow.graph.schema import schema_of
     from agentflow.graph.typeddict import is_typeddict
 
-    try:
-        if is_typeddict(annotation) or isinstance(annotation, type):
-            spec = schema_of(annotation).fields.get(part)
-            return Any if spec is None else spec.annotation
-    except Exception:
-        # Reading the hints of a class of the author's may run anything; then it tells nothing.
-        return Any
-    return Any
+    if not (is_typeddict(annotation) or isinstance(annotation, type)):
+        return None
+    return schema_of(annotation).fields.get(part)

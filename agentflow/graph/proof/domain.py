@@ -67,14 +67,31 @@ class Domain:
         """The mask of the case `None`, 0 if the path cannot hold it."""
         return sum(2 << at for at, case in enumerate(self.cases) if case.value is None)
 
+    def mask_of(self, value: Any) -> int:
+        """The cases that a value may be of: those that answer every test as it does."""
+        mine = [answers(test, value) for test in self.asked]
+        return sum(
+            2 << at
+            for at, case in enumerate(self.cases)
+            if (case.value is None) == (value is None)
+            and mine == [bool(mask & 2 << at) for mask in self.asked.values()]
+        )
+
     def describe(self, mask: int) -> str:
         """A mask in words: `status is 'on' or 'off'`, `answer is missing`."""
-        if mask == self.present and len(self.cases) > 1:
-            return f"{self.name} is there"
         texts = [case.text for at, case in enumerate(self.cases) if mask & 2 << at]
         if mask & ABSENT:
             texts.append("missing")
-        return f"{self.name} is {' or '.join(texts) or 'impossible'}"
+        return f"{self.name} is {_either(texts)}"
+
+    def choices(self) -> str:
+        """Everything the path may hold, in words."""
+        return _either([case.text for case in self.cases])
+
+
+def _either(texts: list[str], most: int = 6) -> str:
+    more = [f"{len(texts) - most} more"] if len(texts) > most else []
+    return " or ".join([*texts[:most], *more])
 
 
 def domain_of(name: str, annotation: Any, tests: Iterable[Test]) -> Domain:

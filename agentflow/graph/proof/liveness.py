@@ -44,8 +44,8 @@ def route_reads(route: Route) -> frozenset[str]:
     return frozenset(found)
 
 
-def liveness(workflow: Workflow[Any]) -> Liveness:
-    """The liveness of every field at every node, by the usual walk against the edges."""
+def liveness(workflow: Workflow[Any], kept: frozenset[str] = frozenset()) -> Liveness:
+    """The liveness of every field at every node, by the usual walk against the edges; `kept` matter at every end."""
     shape = workflow.shape
     extra: dict[str, set[str]] = {}
     for policy in workflow.policies:
@@ -66,6 +66,8 @@ def liveness(workflow: Workflow[Any]) -> Liveness:
         live = {*node.requires, *extra.get(id, ())}
         for route in node.routes:
             live_after |= route_reads(route)
+            if route.kind != "to":
+                live_after |= kept
         for edge in shape.out[id]:
             (live_after if edge.kind == "route" else live).update(before[edge.target])
         live |= live_after - _overwritten(workflow, node)

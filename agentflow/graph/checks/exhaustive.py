@@ -1,0 +1,156 @@
+"""Exhaustiveness: every value has a route, every comparison can be true, every route and node can be reached on some data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from agentflow.graph.condition import AllOf, AnyOf, Condition, Not, Test
+from agentflow.graph.findings import Finding
+from agentflow.graph.proof.story import details, nodes_on, situation
+
+if TYPE_CHECKING:
+    from agentflow.graph.node import Node
+    from agentflow.graph.proof.explore import Walk
+    from agentflow.graph.route import Route
+    from agentflow.graph.workflow import Workflow
+
+
+def never_true(workflow: Workflow[Any], walk: Walk) -> Iterator[Finding]:
+    """Every comparison can be true for some value of the field's type."""
+    for node in workflow.nodes:
+        for route in node.routes:
+            if not isinstance(route.when, Condition):
+                continue
+            for test in _assertions(route.when):
+                name, mask = walk.picture.masks(test)
+                if not mask:
+                    domain = walk.picture.domain(name)
+                    yield Finding(
+                        code="AF301",
+                        message=f"node {node.id!r}: {test} can never be true",
+                        hint=f"{domain.name} can be {domain.choices()}",
+                        workflow=workflow.id,
+                        node=node.id,
+                        place=route.place or node.place,
+                    )
+
+
+def _assertions(condition: Condition, *, negated: bool = False) -> Iterator[Test]:
+    """The tests that the author means to be true at times: a negated `is_none` only rules something out."""
+    match condition:
+        case Test(_, op):
+            if not (negated and op == "is_none"):
+                yield condition
+        case AllOf(parts) | AnyOf(parts):
+            for part in parts:
+                yield from _assertions(part, negated=negated)
+        case Not(part):
+            yield from _assertions(part, negated=not negated)
+
+
+def covered(workflow: Workflow[Any], walk: Walk) -> Iterator[Finding]:
+    """Whatever a node leaves behind, one of its routes matches."""
+    told: set[tuple[str, str]] = set()
+    for lack, place in walk.lacks:
+        node = walk.nodes[place[0].node]
+        if lack.kind not in ("uncovered", "unproved") or (node.id, lack.kind) in told:
+            continue
+        told.add((node.id, lack.kind))
+        said = situation(walk.picture, node, lack.box)
+        if lack.kind == "uncovered":
+            code = "AF302"
+            message = f"node {node.id!r}: no route matches when {said}"
+            hint = "add a route for that case, or an unconditional one at the end"
+        else:
+            code = "AF304"
+            message = f"node {node.id!r}: it cannot be proved that a route matches, since a function decides"
+            hint = (
+                "end with an unconditional route, or write the conditions as data with field('…')"
+            )
+        yield Finding(
+            code=code,
+            message=message,
+            hint=hint,
+            workflow=workflow.id,
+            node=node.id,
+            place=node.place,
+            path=nodes_on(walk, place),
+            details=details(walk, place),
+        )
+
+
+def taken(workflow: Workflow[Any], walk: Walk) -> Iterator[Finding]:
+    """Every route of a visited node can be taken, and every node is visited on some data."""
+    stuck = _stuck(walk)
+    for node in walk.nodes.values():
+        if node.id in walk.reached:
+            if node.id not in stuck:
+                for at, route in enumerate(node.routes):
+                    if (node.id, at) not in walk.taken and not _hopeless(walk, route):
+                        yield _never_taken(workflow, walk, node, route)
+        elif node.id in workflow.shape.reachable:
+            yield Finding(
+                code="AF305",
+                message=f"node {node.id!r} can be reached by no data: the conditions on the way exclude each other",
+                hint="correct the conditions on the way, or take the node out",
+                workflow=workflow.id,
+                node=node.id,
+                place=node.place,
+            )
+
+
+def _stuck(walk: Walk) -> set[str]:
+    """Nodes that never come to a route because something they need is always missing: that has been said already."""
+    found = {
+        place[0].node
+        for lack, place in walk.lacks
+        if lack.kind in ("requires", "deliver", "finish")
+    }
+    return found.difference(id for id, _ in walk.taken)
+
+
+def _hopeless(walk: Walk, route: Route) -> bool:
+    """Whether a comparison in the route can never be true: that has been said already."""
+    if not isinstance(route.when, Condition):
+        return False
+    return any(not walk.picture.masks(test)[1] for test in _assertions(route.when))
+
+
+def _never_taken(workflow: Workflow[Any], walk: Walk, node: Node, route: Route) -> Finding:
+    reason = "those before it cover everything that is left"
+    if isinstance(route.when, Condition) and not _satisfiable(walk, route.when):
+        reason = "its condition contradicts itself"
+    return Finding(
+        code="AF303",
+        message=f"node {node.id!r}: the route {route} is never taken: {reason}",
+        hint="take it out, or correct its condition and those before it",
+        workflow=workflow.id,
+        node=node.id,
+        place=route.place or node.place,
+    )
+
+
+def _satisfiable(walk: Walk, condition: Condition) -> bool:
+    box: dict[str, int] = {}
+    for name in condition.reads():
+        walk.picture.write(box, name, sure=False)
+    return bool(walk.picture.split(condition, box, lambda _test, _box: None)[0])
+
+
+def endable(workflow: Workflow[Any], walk: Walk) -> Iterator[Finding]:
+    """From every visited node some end can be reached without a failure, on some data."""
+    dead = walk.endless() - _stuck(walk)
+    for node in walk.nodes.values():
+        if node.id in dead and node.id in workflow.shape.can_end:
+            yield Finding(
+                code="AF306",
+                message=f"node {node.id!r}: on no data can a run that visits it come to an end",
+                hint="correct the conditions on the way to the ends",
+                workflow=workflow.id,
+                node=node.id,
+                place=node.place,
+            )
+
+
+PROOFS = (never_true, covered, taken, endable)

@@ -1,0 +1,495 @@
+"""The walk: every path of a workflow over the finite picture of its data, as the engine would go it.
+
+A point is a node on arrival together with everything that decides what may follow: what the fields may hold, which round
+boundaries were passed, which error nodes were entered in this round. Points that would go on alike are one, because fields that
+no longer matter are left out. So the walk is finite and, below a cap of points for each node, exact: each point stands for
+runs that really exist. Above the cap the points of a node are merged into one that allows whatever any of them allows.
+
+Nodes are taken at their word: an update holds every field of `provides` with any valid value, and any of `may_provide`; and every
+node may fail before it has provided anything. A condition that is a function may say yes or no at any time.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol
+
+from agentflow.graph.condition import Condition, Test
+from agentflow.graph.proof.box import Box, Frozen, Picture, freeze_box
+from agentflow.graph.proof.domain import ABSENT
+from agentflow.graph.proof.liveness import liveness
+
+if TYPE_CHECKING:
+    from agentflow.graph.node import Node
+    from agentflow.graph.proof.liveness import Liveness
+    from agentflow.graph.route import Route
+    from agentflow.graph.workflow import Workflow
+
+__all__ = ["Expansion", "Lack", "LackKind", "Monitor", "Passage", "Point", "Step", "Walk"]
+
+CAP: Final = 48
+"""How many points of one node are kept apart."""
+
+_MOST_LAYERS: Final = 64
+"""How many rounds are told apart before the walk gives up on finding the period of their points."""
+
+_MOST_BOUNDARIES: Final = 8
+"""How many round boundaries are told apart; with more, any of them may have been visited at any time."""
+
+LackKind = Literal[
+    "requires", "condition", "reads", "deliver", "finish", "uncovered", "unproved", "violation"
+]
+
+
+class Point(NamedTuple):
+    """A node on arrival, and all that decides what may follow.
+
+    Attributes:
+        node: Its id.
+        box: What the fields that matter may hold.
+        visited: The round boundaries that were visited before; `None` if merged, so that it may be any.
+        handled: The error nodes that were entered in this round.
+        failed: Whether this visit is that of an error node.
+        limited: Whether rounds have run out and `on_limit` was entered.
+        seen: What a monitor remembers.
+    """
+
+    node: str
+    box: Frozen
+    visited: frozenset[str] | None = frozenset()
+    handled: frozenset[str] = frozenset()
+    failed: bool = False
+    limited: bool = False
+    seen: int = 0
+
+
+class Step(NamedTuple):
+    """One way on from a point.
+
+    Attributes:
+        kind: By a route, by the node's failure, because rounds are out, or the end of the run.
+        route: The route, if one is taken.
+        box: What the fields may hold when it is taken.
+        target: Where it leads; `None` at an end.
+        opens: Whether arriving there opens a round.
+        limit: Where it leads instead when rounds are out, if the workflow says.
+    """
+
+    kind: Literal["route", "error", "limit", "end"]
+    route: Route | None
+    box: Frozen
+    target: Point | None = None
+    opens: bool = False
+    limit: Point | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Lack:
+    """Something that would go wrong at a point: what kind, about which field, at which route, and what the state is."""
+
+    kind: LackKind
+    name: str = ""
+    route: Route | None = None
+    box: Frozen = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Expansion:
+    """What may follow from a point, and what may go wrong there."""
+
+    steps: tuple[Step, ...]
+    lacks: tuple[Lack, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """What a monitor says of a visit: what it remembers after success and after failure, and whether it objects."""
+
+    after: tuple[int, ...]
+    after_failure: tuple[int, ...]
+    objection: Lack | None = None
+
+
+class Monitor(Protocol):
+    """Follows a path visit by visit, to judge it."""
+
+    def visit(self, seen: int, node: Node, box: Box, picture: Picture) -> Passage:
+        """Judge the visit of `node` in a state of `box`, after what was `seen` before."""
+        ...
+
+
+Place = tuple[Point, int]
+"""A point in a round."""
+
+
+@dataclass(eq=False)
+class Walk:
+    """All paths of one workflow, walked breadth first, so that the first path to anything is a shortest one.
+
+    Args:
+        workflow: A workflow whose structure is sound.
+        monitor: Judges every path.
+        cap: How many points of one node are kept apart.
+        rounds: The largest number of rounds; default: the workflow's.
+        start: What the monitor has seen before the first node.
+        kept: Fields that matter at the ends.
+    """
+
+    workflow: Workflow[Any]
+    monitor: Monitor | None = None
+    cap: int = CAP
+    rounds: float | None = None
+    start: int = 0
+    kept: frozenset[str] = frozenset()
+    merged: bool = field(default=False, init=False)
+    came: dict[Place, tuple[Place, Step] | None] = field(default_factory=dict, init=False)
+    lacks: list[tuple[Lack, Place]] = field(default_factory=list, init=False)
+    taken: set[tuple[str, int]] = field(default_factory=set, init=False)
+    ends: list[tuple[Step, Place]] = field(default_factory=list, init=False)
+    reached: set[str] = field(default_factory=set, init=False)
+
+    def __post_init__(self) -> None:
+        self.nodes = self.workflow.shape.nodes
+        self.picture = Picture(self.workflow)
+        self.live: Liveness = liveness(self.workflow, self.kept)
+        self._boundaries = self._revisited_boundaries()
+        self._expansions: dict[Point, Expansion] = {}
+        self._apart: dict[tuple[str, int], set[Point]] = {}
+        self._loose: dict[tuple[str, int], Point] = {}
+        self.first = self._first()
+        if self.rounds is None:
+            stated = self.workflow.max_rounds
+            self.rounds = 1 if stated is None else stated
+        self._go()
+        self.reached = {point.node for point, _ in self.came}
+
+    def endless(self) -> set[str]:
+        """The visited nodes from which no run comes to an end without a failure, however many rounds it had."""
+        into: dict[Point, list[Point]] = {}
+        seen = {self.first, *(point for point, _ in self.came)}
+        waiting = list(seen)
+        ending: list[Point] = []
+        while waiting:
+            point = waiting.pop()
+            for step in self.expand(point).steps:
+                if step.kind == "end":
+                    ending.append(point)
+                for target in (step.target, step.limit):
+                    if target is None or step.kind == "error":
+                        continue
+                    into.setdefault(target, []).append(point)
+                    if target not in seen:
+                        seen.add(target)
+                        waiting.append(target)
+        able = set(ending)
+        while ending:
+            for source in into.get(ending.pop(), ()):
+                if source not in able:
+                    able.add(source)
+                    ending.append(source)
+        return self.reached.difference(point.node for point in able)
+
+    def path(self, place: Place) -> list[tuple[Place, Step | None]]:
+        """A shortest path to a point: each point with the step that leaves it, the last one with none."""
+        found: list[tuple[Place, Step | None]] = [(place, None)]
+        before = self.came[place]
+        while before is not None:
+            found.append(before)
+            before = self.came[before[0]]
+        return found[::-1]
+
+    def expand(self, point: Point) -> Expansion:
+        """What may follow from a point; worked out once."""
+        found = self._expansions.get(point)
+        if found is None:
+            found = self._expansions[point] = _Expander(self, point).expansion()
+        return found
+
+    def arrivals(
+        self, node: str, box: Box, point: Point, seen: int, *, error: bool = False
+    ) -> Iterator[tuple[Point, bool, Point | None]]:
+        """The points that entering `node` leads to: with whether a round is opened, and where to go if none is left."""
+        visited = point.visited
+        if visited is not None and point.node in self._boundaries:
+            visited = visited | {point.node}
+        handled = point.handled | {node} if error else point.handled
+        frozen = freeze_box(self.picture.keep(box, self.live.before[node]))
+        boundary = node in self._boundaries
+        fresh = not boundary or visited is None or node not in visited
+        again = boundary and (visited is None or node in visited)
+        if fresh:
+            target = Point(node, frozen, visited, handled, error, point.limited, seen)
+            yield self._intern(target), False, None
+        if again and not point.limited:
+            limit = None
+            if self.workflow.on_limit is not None:
+                rest = freeze_box(self.picture.keep(box, self.live.before[self.workflow.on_limit]))
+                limit = self._intern(
+                    Point(self.workflow.on_limit, rest, visited, handled, error, True, seen)
+                )
+            target = Point(node, frozen, visited, frozenset(), error, False, seen)
+            yield self._intern(target), True, limit
+
+    def _revisited_boundaries(self) -> frozenset[str]:
+        """The nodes that can open a further round: they start rounds and lie on a cycle of any edges."""
+        starts = [id for id, node in self.nodes.items() if node.starts_round]
+        return self.workflow.shape.looping.intersection(starts) if starts else frozenset()
+
+    def _first(self) -> Point:
+        workflow, box = self.workflow, Box()
+        if workflow.open_inputs:
+            names = {
+                name for node in self.nodes.values() for name in (*node.requires, *node.may_write)
+            }
+            names |= {name for live in self.live.before.values() for name in live}
+            for name in sorted(names):
+                self.picture.write(box, name, sure=False)
+        for name in workflow.optional_inputs:
+            self.picture.write(box, name, sure=False)
+        for spec in workflow.schema.with_default():
+            self.picture.write(box, spec.name, sure=True)
+            if spec.name not in workflow.inputs and spec.name not in workflow.optional_inputs:
+                assert spec.default is not None
+                self.picture.narrow(box, spec.name, spec.default)
+        for name in workflow.inputs:
+            self.picture.write(box, name, sure=True)
+        kept = self.picture.keep(box, self.live.before[workflow.entry])
+        visited: frozenset[str] | None = frozenset()
+        if len(self._boundaries) > _MOST_BOUNDARIES:
+            self.merged, visited = True, None
+        return self._intern(Point(workflow.entry, freeze_box(kept), visited, seen=self.start))
+
+    def _intern(self, point: Point) -> Point:
+        """The point itself, or, above the cap, the one into which the points of its node are merged."""
+        key = point.node, point.seen
+        apart = self._apart.setdefault(key, set())
+        if point in apart:
+            return point
+        if len(apart) < self.cap:
+            apart.add(point)
+            return point
+        self.merged = True
+        loose = self._loose.get(key)
+        box = dict(point.box)
+        if loose is not None:
+            for name, mask in loose.box:
+                box[name] = box.get(name, ABSENT) | mask
+            for name in box.keys() - dict(loose.box).keys():
+                box[name] |= ABSENT
+        wider = Point(point.node, freeze_box(box), None, seen=point.seen)
+        self._loose[key] = wider
+        return wider
+
+    def _go(self) -> None:
+        assert self.rounds is not None
+        rounds = self.rounds
+        exact = False
+        if self.workflow.on_limit is not None:
+            shorter = self._shorter(rounds)
+            exact = shorter is not None
+            rounds = rounds if shorter is None else shorter
+        best: dict[Point, float] = {}
+        start = self.first, 1
+        self.came[start] = None
+        queue: deque[Place] = deque([start])
+        while queue:
+            place = queue.popleft()
+            point, round = place
+            expansion = self.expand(point)
+            self.lacks.extend((lack, place) for lack in expansion.lacks)
+            for step in expansion.steps:
+                if step.route is not None:
+                    self.taken.add((point.node, self._index(point.node, step.route)))
+                if step.kind == "end":
+                    self.ends.append((step, place))
+                for after, way in self._onward(step, round, rounds, exact=exact):
+                    known = (
+                        after in self.came
+                        if exact
+                        else best.get(after[0], after[1] + 1) <= after[1]
+                    )
+                    if not known:
+                        best[after[0]] = after[1]
+                        self.came[after] = place, way
+                        queue.append(after)
+
+    def _onward(
+        self, step: Step, round: int, rounds: float, *, exact: bool
+    ) -> Iterator[tuple[Place, Step]]:
+        if step.target is None:
+            return
+        out = step.opens and round >= rounds
+        if not out:
+            yield (step.target, round + step.opens), step
+        # Where the rounds of a path are not known exactly, they may be out at every boundary.
+        if step.opens and step.limit is not None and (out or not exact):
+            yield (step.limit, round), step._replace(kind="limit", target=step.limit, opens=False)
+
+    def _index(self, node: str, route: Route) -> int:
+        return next(at for at, other in enumerate(self.nodes[node].routes) if other is route)
+
+    def _shorter(self, rounds: float) -> int | None:
+        """A number of rounds, as small as can be, after which the same is possible as after `rounds`; or `None`.
+
+        What may open round n+1 follows from what may open round n. So the sets repeat sooner or later, and the last
+        round of a million is like one of the first few.
+        """
+        layer = frozenset({self.first})
+        known: dict[frozenset[Point], int] = {}
+        closed: dict[Point, frozenset[Point]] = {}
+        number = 1
+        while layer and layer not in known and number < rounds:
+            if self.merged or number > _MOST_LAYERS:
+                return None
+            known[layer] = number
+            for point in layer - closed.keys():
+                closed[point] = self._next_round(point)
+            layer = frozenset[Point]().union(*(closed[point] for point in layer))
+            number += 1
+        if self.merged:
+            return None
+        if number >= rounds or not layer:
+            return number if layer else max(1, number)
+        start, period = known[layer], number - known[layer]
+        short = number - 1
+        while (rounds - short) % period:
+            short += 1
+        assert short >= start
+        return short
+
+    def _next_round(self, point: Point) -> frozenset[Point]:
+        """The points with which paths from `point` open their next round."""
+        seen, waiting, found = {point}, [point], set()
+        while waiting:
+            for step in self.expand(waiting.pop()).steps:
+                if step.target is None:
+                    continue
+                if step.opens:
+                    found.add(step.target)
+                elif step.target not in seen:
+                    seen.add(step.target)
+                    waiting.append(step.target)
+        return frozenset(found)
+
+
+class _Expander:
+    """Works out what may follow from one point, in the order in which the engine makes a visit."""
+
+    def __init__(self, walk: Walk, point: Point) -> None:
+        self.walk = walk
+        self.point = point
+        self.node = walk.nodes[point.node]
+        self.picture = walk.picture
+        self.steps: list[Step] = []
+        self.lacks: list[Lack] = []
+
+    def expansion(self) -> Expansion:
+        box = dict(self.point.box)
+        if self._require(box):
+            passage = self._watched(box)
+            for seen in passage.after_failure:
+                self._fail(box, seen)
+            for seen in passage.after:
+                self._succeed(dict(box), seen)
+        return Expansion(tuple(self.steps), tuple(self.lacks))
+
+    def _require(self, box: Box) -> bool:
+        return all(self._need(box, name, "requires") for name in self.node.requires)
+
+    def _need(self, box: Box, name: str, kind: LackKind, route: Route | None = None) -> bool:
+        """Note when a field may be missing, and go on with the runs in which it is not; false if there are none."""
+        mask = box.get(name, ABSENT)
+        if mask & ABSENT:
+            self.lacks.append(Lack(kind, name, route, freeze_box(box)))
+            mask &= ~ABSENT
+            box[name] = mask
+        return bool(mask)
+
+    def _watched(self, box: Box) -> Passage:
+        seen = self.point.seen
+        if self.walk.monitor is None:
+            return Passage((seen,), (seen,))
+        passage = self.walk.monitor.visit(seen, self.node, box, self.picture)
+        if passage.objection is not None:
+            self.lacks.append(passage.objection)
+        return passage
+
+    def _fail(self, box: Box, seen: int) -> None:
+        handler = self.node.on_error or self.walk.workflow.on_error
+        if handler is None or handler == self.node.id or self.point.failed:
+            return
+        if handler not in self.point.handled:
+            self._enter("error", None, handler, box, seen, error=True)
+
+    def _succeed(self, box: Box, seen: int) -> None:
+        for name in self.node.provides:
+            self.picture.write(box, name, sure=True)
+        for name in self.node.may_provide:
+            self.picture.write(box, name, sure=False)
+        rest, certain = [box], True
+        for route in self.node.routes:
+            matched, rest, decided = self._match(route, rest)
+            certain = certain and decided
+            for one in matched:
+                self._take(route, one, seen)
+        kind: LackKind = "uncovered" if certain else "unproved"
+        self.lacks.extend(Lack(kind, box=freeze_box(one)) for one in rest)
+
+    def _match(self, route: Route, boxes: list[Box]) -> tuple[list[Box], list[Box], bool]:
+        """The parts of what may be that a route takes and leaves, and whether that is certain."""
+        if route.when is None:
+            return boxes, [], True
+        matched: list[Box] = []
+        rest: list[Box] = []
+        if isinstance(route.when, Condition):
+            notice = self._noticed(route)
+            for box in boxes:
+                yes, no = self.picture.split(route.when, box, notice)
+                matched += yes
+                rest += no
+            return matched, rest, True
+        for box in boxes:
+            read = dict(box)
+            if all(self._need(read, name, "reads", route) for name in route.reads or ()):
+                matched.append(read)
+                rest.append(dict(read))
+        return matched, rest, False
+
+    def _noticed(self, route: Route) -> Callable[[Test, Box], None]:
+        def notice(test: Test, box: Box) -> None:
+            if test.op not in ("exists", "is_none") and box.get(test.path[0], ABSENT) & ABSENT:
+                self.lacks.append(Lack("condition", test.path[0], route, freeze_box(box)))
+
+        return notice
+
+    def _take(self, route: Route, box: Box, seen: int) -> None:
+        match route.kind:
+            case "to":
+                assert route.target is not None
+                self._enter("route", route, route.target, box, seen)
+            case "deliver":
+                assert route.field is not None
+                if self._need(box, route.field, "deliver", route):
+                    self.steps.append(Step("end", route, freeze_box(box)))
+            case "finish":
+                names: Iterable[str] = route.reads or ()
+                if route.when is not None and not isinstance(route.when, Condition):
+                    names = ()  # seen to already: reads tell of the condition and the function together
+                if all(self._need(box, name, "finish", route) for name in names):
+                    self.steps.append(Step("end", route, freeze_box(box)))
+
+    def _enter(
+        self,
+        kind: Literal["route", "error"],
+        route: Route | None,
+        target: str,
+        box: Box,
+        seen: int,
+        *,
+        error: bool = False,
+    ) -> None:
+        frozen = freeze_box(box)
+        for point, opens, limit in self.walk.arrivals(target, box, self.point, seen, error=error):
+            self.steps.append(Step(kind, route, frozen, point, opens, limit))
