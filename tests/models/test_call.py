@@ -1,0 +1,448 @@
+"""A model call: one order, one shape, one record, and an error never looks like an answer."""
+
+from __future__ import annotations
+
+from typing import Any, get_type_hints
+
+import anyio
+import pytest
+
+from agentflow import (
+    Budget,
+    BudgetExceeded,
+    CancelSignal,
+    ContractError,
+    DeliveryError,
+    Engine,
+    Message,
+    Model,
+    ModelError,
+    OutputInvalid,
+    RunCancelled,
+    structured,
+    tool,
+)
+from agentflow.messages import (
+    Chunk,
+    FinishChunk,
+    ReasoningChunk,
+    TextChunk,
+    ToolCallChunk,
+    UsageChunk,
+    system,
+    user,
+)
+from agentflow.models.transport import Preparation
+from agentflow.run.ports import ModelCalls, ModelSource
+from agentflow.testing import FactRecorder, fake_context
+from tests.models.kit import Endless, Scripted, Sinking, asking
+
+
+@pytest.mark.rule("R281", "R283", "R284", "R288")
+async def test_text_and_structured_output_come_in_one_shape() -> None:
+    usage = UsageChunk(input_tokens=3, output_tokens=2)
+    provider = Scripted(TextChunk('{"a": 1}'), usage, FinishChunk())
+    ctx = fake_context(model=provider)
+    text = await ctx.model.invoke(input="Hi.")
+    data = await ctx.model.invoke("Hi.", transport=structured(dict[str, int]))
+    assert (text.value, data.value) == ('{"a": 1}', {"a": 1})
+    for reply in (text, data):
+        told = reply.invocation
+        assert (told.kind, told.name, told.node_id) == ("model", "Scripted", "node")
+        assert (told.usage["input_tokens"], told.usage["output_tokens"]) == (3, 2)
+        assert (told.partial, told.finish_reason) == (False, "stop")
+    assert text.invocation.id != data.invocation.id
+
+
+@pytest.mark.rule("R283")
+async def test_the_record_of_a_call_is_made_by_the_core_alone() -> None:
+    hints = get_type_hints(ModelCalls.invoke)
+    assert not {name for name in hints if "invocation" in name or "id" in name.split("_")}
+
+
+@pytest.mark.rule("R282")
+async def test_a_call_is_told_with_its_node_and_its_id() -> None:
+    recorder = FactRecorder()
+    workflow = asking(lambda ctx: ctx.model.invoke("Hi."))
+    reply = await workflow.run({}, model=Scripted(), observers=[recorder])
+    told = recorder.of("model.")
+    assert recorder.kinds("model.") == [
+        "model.started",
+        "model.chunk",
+        "model.chunk",
+        "model.completed",
+    ]
+    assert {(fact.node_id, fact.visit, fact.call_id) for fact in told} == {
+        ("ask", 1, reply.invocation.id)
+    }
+
+
+@pytest.mark.rule("R282", "R246")
+async def test_a_provider_is_told_of_its_call_and_given_the_signal_of_the_run() -> None:
+    provider = Scripted()
+    signals: list[Any] = []
+
+    async def ask(ctx: Any) -> None:
+        signals.append(ctx.signal)
+        await ctx.model.invoke(
+            "Hi.", max_output_tokens=9, parameters={"temperature": 0}, tool_choice="none"
+        )
+
+    await asking(ask).run({}, run_id="r-1", model=provider)
+    (told,) = provider.contexts
+    assert told.signal is signals[0]
+    assert (told.run_id, told.node_id, told.call_id) == ("r-1", "ask", "r-1/ask#1/model:1.1")
+    assert (told.max_output_tokens, told.tool_choice, dict(told.parameters)) == (
+        9,
+        "none",
+        {"temperature": 0},
+    )
+
+
+@pytest.mark.rule("R286")
+async def test_a_call_goes_through_its_phases_in_one_order() -> None:
+    log: list[str] = []
+
+    class Traced:
+        name = "traced"
+
+        def prepare(self) -> Preparation:
+            log.append("prepare")
+            return Preparation(instructions="Be brief.")
+
+        def parse(self, answer: Message) -> str:
+            log.append("parse")
+            return answer.text
+
+    def count(messages: Any, tools: Any) -> int:
+        log.append("check input")
+        return len(messages)
+
+    class Logging(FactRecorder):
+        def event(self, fact: Any) -> None:
+            if fact.kind.startswith("model.") and fact.kind != "model.chunk":
+                log.append(fact.kind)
+
+    provider = Scripted(TextChunk("Hi"), FinishChunk(), log=log)
+    model = Model(provider, counter=count, transports={"own": Traced()})
+    reply = await asking(lambda ctx: ctx.model.invoke("Hi.", transport="own")).run(
+        {}, model=model, observers=[Logging()], sink=Sinking(log)
+    )
+    assert reply.value == "Hi"
+    assert log == [
+        "prepare",
+        "check input",
+        "model.started",
+        "asked",
+        "sends 1",
+        "takes 1",
+        "took 1",
+        "sends 2",
+        "done",
+        "closed",
+        "parse",
+        "model.completed",
+    ]
+
+
+@pytest.mark.rule("R285")
+async def test_an_error_of_the_provider_is_raised_with_its_cause() -> None:
+    broken = OSError("connection reset")
+    provider = Scripted(TextChunk("Hel"), UsageChunk(input_tokens=7), broken)
+    recorder = FactRecorder()
+    ctx = fake_context(model=provider, observers=[recorder])
+    with pytest.raises(ModelError, match="'Scripted' failed: OSError: connection reset") as caught:
+        await ctx.model.invoke("Hi.")
+    assert caught.value.__cause__ is broken
+    told = caught.value.invocation
+    assert told is not None
+    assert (told.partial, told.usage["input_tokens"], told.usage["output_chars"]) == (True, 7, 3)
+    assert ctx.ledger.used("input_tokens") == 7
+    failed = recorder.only("model.failed")
+    assert (failed.data["error"], failed.data["usage"]["input_tokens"]) == ("ModelError", 7)
+    assert provider.log[-1] == "closed"
+
+
+@pytest.mark.rule("R290", "R309")
+async def test_a_call_that_looks_complete_executes_nothing_when_the_stream_fails() -> None:
+    called: list[str] = []
+
+    @tool
+    async def delete_all() -> None:
+        called.append("deleted")
+
+    call = ToolCallChunk(0, "c1", "delete_all", "{}")
+    scripts: list[list[Chunk | Exception]] = [[call, OSError("reset")], [call]]
+    for script in scripts:
+        ctx = fake_context(model=Scripted(*script), tools=[delete_all])
+        with pytest.raises(ModelError):
+            await ctx.model.invoke("Hi.", transport="message", tools=[delete_all])
+    assert called == []
+
+
+@pytest.mark.rule("R309")
+@pytest.mark.parametrize("transport", ["text", structured(dict)])
+async def test_a_proposal_that_nobody_can_carry_out_is_an_error(transport: Any) -> None:
+    called: list[str] = []
+
+    @tool
+    async def delete_all() -> None:
+        called.append("deleted")
+
+    proposal = ToolCallChunk(0, "c1", "delete_all", "{}")
+    recorder = FactRecorder()
+    ctx = fake_context(
+        model=Scripted(TextChunk("{}"), proposal, FinishChunk("tool_calls")),
+        tools=[delete_all],
+        observers=[recorder],
+    )
+    with pytest.raises(OutputInvalid, match=r"proposed tool calls \('delete_all'\)"):
+        await ctx.model.invoke("Hi.", transport=transport, tools=[delete_all])
+    assert called == []
+    assert recorder.kinds("model.")[-1] == "model.failed"
+
+
+async def test_the_message_transport_gives_the_whole_answer() -> None:
+    script = ReasoningChunk("hm"), ToolCallChunk(0, "c1", "look", '{"x": 1}'), FinishChunk()
+    reply = await fake_context(model=Scripted(*script)).model.invoke("Hi.", transport="message")
+    assert (reply.value.reasoning, reply.value.tool_calls[0].arguments) == ("hm", {"x": 1})
+
+
+@pytest.mark.rule("R342")
+async def test_the_provider_is_asked_for_a_chunk_when_the_sink_has_taken_the_last_one() -> None:
+    log: list[str] = []
+    sink = Sinking(log)
+    await asking(lambda ctx: ctx.model.invoke("Hi.")).run(
+        {}, model=Scripted(log=log), sink=sink, run_id="r"
+    )
+    assert log == [
+        "asked",
+        *("sends 1", "takes 1", "took 1"),
+        *("sends 2", "takes 2", "took 2"),
+        *("sends 3", "done", "closed"),
+    ]
+    assert [(chunk.text, chunk.origin) for chunk in sink.chunks] == [
+        ("Hel", "r/ask#1/model:1.1"),
+        ("lo.", "r/ask#1/model:1.1"),
+    ]
+
+
+@pytest.mark.rule("R343")
+async def test_a_sink_that_fails_fails_the_run_and_stops_the_provider() -> None:
+    class Broken:
+        async def send(self, chunk: Any) -> None:
+            raise ConnectionError("gone")
+
+    provider, recorder = Scripted(), FactRecorder()
+    with pytest.raises(DeliveryError, match="ConnectionError: gone") as caught:
+        await asking(lambda ctx: ctx.model.invoke("Hi.")).run(
+            {}, model=provider, sink=Broken(), observers=[recorder]
+        )
+    assert isinstance(caught.value.__cause__, ConnectionError)
+    assert provider.log == ["asked", "sends 1", "closed"]
+    assert recorder.kinds("model.") == ["model.started", "model.failed"]
+    assert recorder.kinds("run.")[-1] == "run.failed"
+
+
+@pytest.mark.rule("R345")
+async def test_a_started_request_is_told_and_reasoning_is_not() -> None:
+    script = ReasoningChunk("the secret"), TextChunk("42"), FinishChunk()
+    recorder = FactRecorder()
+    await asking(lambda ctx: ctx.model.invoke("Hi.")).run(
+        {}, model=Scripted(*script), observers=[recorder]
+    )
+    assert recorder.only("model.started").data == {"model": "Scripted", "transport": "text"}
+    assert "secret" not in repr(recorder.facts)
+    assert [data["type"] for data in recorder.data("model.chunk")] == ["reasoning", "text"]
+
+
+@pytest.mark.rule("R346")
+async def test_text_reasoning_proposals_and_the_final_value_are_told_apart() -> None:
+    script = (
+        ReasoningChunk("hm"),
+        TextChunk("Let me see."),
+        ToolCallChunk(0, "c1", "look", "{}"),
+        FinishChunk("tool_calls"),
+    )
+    recorder, log = FactRecorder(content=True), list[str]()
+    sink = Sinking(log)
+    reply = await asking(lambda ctx: ctx.model.invoke("Hi.", transport="message")).run(
+        {}, model=Scripted(*script), observers=[recorder], sink=sink
+    )
+    kinds = [type(fact.content) for fact in recorder.of("model.chunk")]
+    assert kinds == [ReasoningChunk, TextChunk, ToolCallChunk]
+    assert [type(chunk) for chunk in sink.chunks] == kinds
+    assert recorder.only("model.completed").content == reply.value
+    assert reply.value.text == "Let me see."
+
+
+@pytest.mark.rule("R282")
+async def test_a_cancel_ends_the_call_at_once_and_closes_the_provider() -> None:
+    provider, signal, recorder = Endless(), CancelSignal(), FactRecorder()
+    engine = Engine(asking(lambda ctx: ctx.model.invoke("Hi.")), model=provider)
+    async with engine.start({}, signal=signal, observers=[recorder]) as run:
+        await provider.thinking.wait()
+        signal.cancel("enough")
+        with pytest.raises(RunCancelled, match="enough"):
+            await run.result()
+    assert provider.closed == 1
+    assert provider.signals[0].cancelled
+    failed = recorder.only("model.failed")
+    assert (failed.node_id, failed.data["usage"]["output_chars"]) == ("ask", 4)
+
+
+@pytest.mark.rule("R288")
+@pytest.mark.parametrize("kind", ["coroutine", "object"])
+async def test_a_provider_needs_stream_and_nothing_else(kind: str) -> None:
+    class Chunks:
+        def __init__(self) -> None:
+            self.left = [FinishChunk(), TextChunk("Hi")]
+
+        def __aiter__(self) -> Chunks:
+            return self
+
+        async def __anext__(self) -> Any:
+            if not self.left:
+                raise StopAsyncIteration
+            return self.left.pop()
+
+    class OnlyStream:
+        def stream(self, messages: Any, context: Any) -> Any:
+            return Chunks()
+
+    class OnlyAsyncStream:
+        async def stream(self, messages: Any, context: Any) -> Any:
+            return Chunks()
+
+    provider = OnlyStream() if kind == "object" else OnlyAsyncStream()
+    reply = await fake_context(model=provider).model.invoke("Hi.")
+    assert reply.value == "Hi"
+
+
+async def test_a_stream_that_is_none_is_named() -> None:
+    class Wrong:
+        def stream(self, messages: Any, context: Any) -> Any:
+            return ["Hi"]
+
+    with pytest.raises(ModelError, match="gave list, which is no async iterator"):
+        await fake_context(model=Wrong()).model.invoke("Hi.")
+
+
+@pytest.mark.rule("R246")
+async def test_one_provider_serves_many_runs_at_the_same_time() -> None:
+    provider = Scripted()
+    workflow = asking(lambda ctx: ctx.model.invoke("Hi."))
+    values: list[str] = []
+    async with Engine(workflow, model=provider) as engine:
+
+        async def run() -> None:
+            values.append((await engine.run({})).value)
+
+        async with anyio.create_task_group() as group:
+            for _ in range(10):
+                group.start_soon(run)
+    assert values == ["Hello."] * 10
+    assert len({context.run_id for context in provider.contexts}) == 10
+
+
+async def test_instructions_come_first_and_the_transport_speaks_last_before_the_conversation() -> (
+    None
+):
+    provider = Scripted(TextChunk("{}"), FinishChunk())
+    await fake_context(model=provider).model.invoke(
+        [system("Own."), user("Hi.")], instructions="First.", transport=structured(dict)
+    )
+    texts = [message.text for message in provider.asked[0]]
+    assert (texts[0], texts[1], texts[3]) == ("First.", "Own.", "Hi.")
+    assert "JSON schema" in texts[2]
+    assert provider.contexts[0].output_schema == {"additionalProperties": True, "type": "object"}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"input": 3}, "int is no input for a model"),
+        ({"input": []}, "the input is empty"),
+        ({"input": "Hi.", "model": "fast"}, "no model 'fast'; registered: none"),
+        ({"input": "Hi.", "transport": "xml"}, "no transport 'xml'; registered: 'text', 'message'"),
+        ({"input": "Hi.", "transport": object()}, "it lacks a name and prepare"),
+        ({"input": "Hi.", "tool_choice": "look"}, "tool_choice='look' is none of 'auto', 'none'"),
+        ({"input": "Hi.", "tools": [object()]}, "is no tool; give tools made with @tool"),
+    ],
+)
+async def test_a_wrong_argument_is_refused_before_anything_is_spent(
+    options: dict[str, Any], message: str
+) -> None:
+    provider = Scripted()
+    ctx = fake_context(model=provider)
+    with pytest.raises(ContractError, match=message):
+        await ctx.model.invoke(**options)
+    assert (provider.log, ctx.ledger.used("model_calls")) == ([], 0)
+
+
+async def test_without_a_model_the_error_says_how_to_give_one() -> None:
+    with pytest.raises(ContractError, match=r"has no model; give one: Engine\(…, model=…\)"):
+        await fake_context().model.invoke("Hi.")
+
+
+@pytest.mark.rule("R245")
+async def test_the_models_of_a_visit_keep_count_and_are_no_client_to_share() -> None:
+    from agentflow import Uses
+
+    ctx = fake_context(model=Scripted(), uses=Uses(model_calls=1))
+    runner = ctx.model
+    await runner.invoke("Hi.")
+    with pytest.raises(BudgetExceeded) as caught:
+        await runner.invoke("Hi.")
+    assert (caught.value.limit, caught.value.allowed) == ("model_calls", 1)
+
+
+@pytest.mark.rule("R244", "R247")
+async def test_each_run_has_its_own_count_of_calls() -> None:
+    provider = Scripted()
+    workflow = asking(lambda ctx: ctx.model.invoke("Hi."))
+    async with Engine(workflow, model=provider, budget=Budget(model_calls=1)) as engine:
+        await engine.run({})
+        await engine.run({})
+    assert len(provider.asked) == 2
+
+
+async def test_calls_are_numbered_in_the_order_in_which_they_start() -> None:
+    async def ask(ctx: Any) -> list[str]:
+        ids: list[str] = []
+
+        async def one() -> None:
+            ids.append((await ctx.model.invoke("Hi.")).invocation.id)
+
+        async with anyio.create_task_group() as group:
+            for _ in range(3):
+                group.start_soon(one)
+        return sorted(ids)
+
+    ids = await asking(ask).run({}, model=Scripted(), run_id="r")
+    assert ids == [f"r/ask#1/model:1.{number}" for number in (1, 2, 3)]
+
+
+async def test_a_retry_of_the_node_asks_the_model_again() -> None:
+    from agentflow import Retry
+
+    ids: list[str] = []
+
+    async def ask(ctx: Any) -> str:
+        reply = await ctx.model.invoke("Hi.")
+        ids.append(reply.invocation.id)
+        if ctx.attempt == 1:
+            raise OSError("once")
+        value: str = reply.value
+        return value
+
+    assert await asking(ask, retry=Retry(2)).run({}, model=Scripted(), run_id="r") == "Hello."
+    assert ids == ["r/ask#1/model:1.1", "r/ask#1/model:2.1"]
+
+
+def test_the_models_of_an_engine_keep_the_port_of_the_kernel() -> None:
+    from agentflow.models.calls import Models
+
+    source: ModelSource = Models(None, {})
+    calls: ModelCalls = source.bind(fake_context())
+    assert calls is not None
