@@ -1,0 +1,1 @@
+"""The shell: one file a command, put together in `agentflow.cli.main`."""

@@ -1,0 +1,140 @@
+"""What the validator has to say of several targets: one report for each workflow, each workflow once."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from agentflow.cli.found import Found
+from agentflow.graph.findings import Finding, Report, Waiver
+from agentflow.graph.place import Place
+from agentflow.graph.workflow import Workflow
+
+__all__ = ["Examination", "examined"]
+
+UNREADABLE = "AF0"
+"""How the codes begin of what the shell was pointed at and could not read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """Reports in the order of the targets; no workflow and no finding comes twice."""
+
+    reports: tuple[Report, ...]
+
+    @property
+    def findings(self) -> Iterator[Finding]:
+        """Every finding that is not waived."""
+        return (finding for report in self.reports for finding in report.findings)
+
+    @property
+    def waivers(self) -> Iterator[Waiver]:
+        """Every finding that is, with its reason."""
+        return (waiver for report in self.reports for waiver in report.waivers)
+
+    @property
+    def workflows(self) -> int:
+        """How many workflows were looked at."""
+        return sum(bool(report.workflow) for report in self.reports)
+
+    def counts(self) -> dict[str, int]:
+        """The number of findings of each severity."""
+        found = Counter(finding.severity for finding in self.findings)
+        return {"error": found["error"], "warning": found["warning"], "info": found["info"]}
+
+    def exit_code(self, *, strict: bool) -> int:
+        """0 for no findings that count, 1 for some, 2 when a target could not be read or imported."""
+        counts = self.counts()
+        if any(finding.code.startswith(UNREADABLE) for finding in self.findings):
+            return 2
+        return 1 if counts["error"] or (strict and counts["warning"]) else 0
+
+    def narrowed(self, select: tuple[str, ...], ignore: tuple[str, ...]) -> Examination:
+        """The findings whose codes begin with one of `select` (any, if empty) and with none of `ignore`.
+
+        That something could not be read is always told.
+        """
+
+        def wanted(finding: Finding) -> bool:
+            if finding.code.startswith(UNREADABLE):
+                return True
+            return finding.code.startswith(select or ("",)) and not finding.code.startswith(ignore)
+
+        def narrow(report: Report) -> Report:
+            findings = tuple(filter(wanted, report.findings))
+            waivers = tuple(waiver for waiver in report.waivers if wanted(waiver.finding))
+            return dataclasses.replace(report, findings=findings, waivers=waivers)
+
+        return Examination(tuple(map(narrow, self.reports)))
+
+    def seen_from(self, folder: Path) -> Examination:
+        """The same with every path below `folder` written as it is from there."""
+        return Examination(tuple(_seen(report, folder) for report in self.reports))
+
+
+def examined(found: Iterable[Found]) -> Examination:
+    """What there is to say of everything that was found."""
+    reports: list[Report] = []
+    known: set[object] = set()
+    told: set[Finding] = set()
+    for one in found:
+        workflow = one.workflow
+        # Both: one object may lie under two names, and two imports of a module make two of one.
+        keys = set() if workflow is None else {id(workflow), _declaration(workflow)}
+        findings = tuple(finding for finding in one.report.findings if finding not in told)
+        if keys & known or (workflow is None and not findings):
+            continue
+        known |= keys
+        told.update(findings)
+        reports.append(dataclasses.replace(one.report, findings=findings))
+    return Examination(tuple(reports))
+
+
+def _declaration(workflow: Workflow[Any]) -> tuple[object, ...]:
+    """What the lines of a definition say, the same after a second import of the module."""
+    nodes = tuple(
+        (repr(node.id), node.place, node.requires, node.provides, len(node.routes))
+        for node in workflow.nodes
+    )
+    return repr(workflow.id), repr(workflow.version), workflow.place, nodes
+
+
+def _seen(report: Report, folder: Path) -> Report:
+    prefix = str(folder) + os.sep
+
+    def shorten(text: str) -> str:
+        return text.replace(prefix, "")
+
+    def place(place: Place | None) -> Place | None:
+        if place is None or place.file is None:
+            return place
+        return dataclasses.replace(place, file=_relative(place.file, folder))
+
+    return _each(
+        report,
+        lambda finding: dataclasses.replace(
+            finding,
+            message=shorten(finding.message),
+            hint=shorten(finding.hint),
+            place=place(finding.place),
+            details=tuple(map(shorten, finding.details)),
+        ),
+    )
+
+
+def _each(report: Report, change: Callable[[Finding], Finding]) -> Report:
+    return dataclasses.replace(
+        report,
+        findings=tuple(map(change, report.findings)),
+        waivers=tuple(Waiver(change(waiver.finding), waiver.reason) for waiver in report.waivers),
+    )
+
+
+def _relative(file: str, folder: Path) -> str:
+    path = Path(os.path.abspath(file))  # noqa: PTH100 - resolve() would follow links
+    return str(path.relative_to(folder)) if path.is_relative_to(folder) else str(path)

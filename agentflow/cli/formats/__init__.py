@@ -1,0 +1,1 @@
+"""The formats of an examination: one file each, a pure function from what was found to what is written."""

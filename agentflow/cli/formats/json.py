@@ -1,0 +1,23 @@
+"""Findings as one JSON document for programs; its shape is stable, and `version` tells when it is not."""
+
+from __future__ import annotations
+
+import json
+
+from agentflow.cli.examination import Examination
+
+__all__ = ["VERSION", "json_text"]
+
+VERSION = 1
+
+
+def json_text(examination: Examination, *, strict: bool) -> str:
+    """The document: counts of all findings, and the reports that hold them."""
+    document = {
+        "version": VERSION,
+        "exit_code": examination.exit_code(strict=strict),
+        "workflows": examination.workflows,
+        "counts": examination.counts(),
+        "reports": [report.as_json() for report in examination.reports],
+    }
+    return json.dumps(document, indent=2, ensure_ascii=False)

@@ -1,0 +1,108 @@
+"""Findings for people: what is wrong, where, the line itself, why, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from agentflow.cli.examination import Examination
+from agentflow.cli.excerpt import Excerpt, Sources
+from agentflow.cli.styled import Line, Role, Span
+from agentflow.graph.findings import Finding, Severity, Waiver
+
+__all__ = ["finding_lines", "text_lines"]
+
+_ROLES: dict[Severity, Role] = {"error": "error", "warning": "warning", "info": "info"}
+_MOST_LINES = 8
+"""How many lines of a file a finding may show."""
+
+
+def text_lines(examination: Examination, sources: Sources) -> Iterator[Line]:
+    """The whole examination, one finding after the other, and a line that sums it up."""
+    for report in examination.reports:
+        for finding in report.findings:
+            yield from finding_lines(finding, sources)
+            yield ()
+        for waiver in report.waivers:
+            yield from _waiver_lines(waiver)
+            yield ()
+    yield _summary(examination)
+
+
+def finding_lines(finding: Finding, sources: Sources) -> Iterator[Line]:
+    """One finding, with the lines of the file that it is about."""
+    role = _ROLES[finding.severity]
+    yield (
+        (finding.severity, role),
+        (f"[{finding.code}]", role),
+        (": ", "strong"),
+        (finding.message, "strong"),
+    )
+    shown = sources.excerpt(finding)
+    width = 1 if shown is None else len(str(shown.mark.line))
+    place = _place(finding, shown)
+    if place:
+        yield (" " * width + "--> ", "quiet"), (place, "plain")
+    if shown is not None:
+        yield from _excerpt_lines(shown, width, role)
+    margin: Span = (" " * width + " = ", "quiet")
+    if finding.path:
+        yield margin, ("path: ", "strong"), (" -> ".join(finding.path), "plain")
+    for detail in finding.details:
+        yield margin, (detail, "plain")
+    if finding.hint:
+        yield margin, ("hint: ", "hint"), (finding.hint, "plain")
+
+
+def _place(finding: Finding, shown: Excerpt | None) -> str:
+    place = finding.place
+    if place is None:
+        return f"workflow {finding.workflow!r}" if finding.workflow else ""
+    if place.pointer is not None and shown is not None:
+        return f"{place.file}:{shown.mark.line} (at {place.pointer or '/'})"
+    return str(place)
+
+
+def _excerpt_lines(shown: Excerpt, width: int, role: Role) -> Iterator[Line]:
+    bar: Span = (" " * width + " | ", "quiet")
+    yield ((bar[0].rstrip(), "quiet"),)
+    numbers = range(shown.first, shown.first + len(shown.lines))
+    for number, text in zip(numbers, shown.lines, strict=True):
+        # Of a long declaration its head and the line in question are enough.
+        if number == shown.first + 1 and len(shown.lines) > _MOST_LINES:
+            yield (("...", "quiet"),)
+        if number == shown.first or shown.mark.line - number < _MOST_LINES - 2:
+            line = text.expandtabs(4).rstrip()
+            yield (f"{number:>{width}} | ", "quiet"), (line, "plain")
+    last = shown.lines[-1]
+    start = len(last[: shown.mark.start].expandtabs(4))
+    end = len(last[: shown.mark.end].expandtabs(4))
+    yield bar, (" " * start + "^" * max(1, end - start), role)
+
+
+def _waiver_lines(waiver: Waiver) -> Iterator[Line]:
+    finding = waiver.finding
+    yield ((f"waived[{finding.code}]: {finding.message}", "quiet"),)
+    if finding.place is not None:
+        yield ((f" --> {finding.place}", "quiet"),)
+    yield ((f"  = reason: {waiver.reason}", "quiet"),)
+
+
+def _summary(examination: Examination) -> Line:
+    number = examination.workflows
+    checked = f"{_counted(number, 'workflow')} checked" if number else "nothing was checked"
+    counts = examination.counts()
+    found = [
+        _counted(counts["error"], "error"),
+        _counted(counts["warning"], "warning"),
+        f"{counts['info']} for information" if counts["info"] else "",
+        f"{waived} waived" if (waived := len(list(examination.waivers))) else "",
+    ]
+    told = ", ".join(part for part in found if part)
+    role: Role = "error" if counts["error"] else "warning" if counts["warning"] else "ok"
+    if not any(counts.values()):
+        told = f"no findings{', ' if told else ''}{told}"
+    return (f"{checked}: ", "plain"), (told, role)
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}" if number else ""

@@ -1,0 +1,68 @@
+"""The one workflow or engine that a command is about."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NoReturn
+
+import typer
+
+from agentflow.cli.found import Found
+from agentflow.graph.findings import Report
+from agentflow.graph.workflow import Workflow
+from agentflow.run.engine import Engine
+
+__all__ = ["single_engine", "single_workflow"]
+
+
+def single_workflow(found: tuple[Found, ...], target: str) -> tuple[Workflow[Any], Report]:
+    """The one workflow that a target leads to, also one that was refused, and what there is to say of it.
+
+    Raises:
+        Exit: There is none, and why is told on stderr; the code is 2.
+        BadParameter: There are several.
+    """
+    workflows = {id(one.workflow): one for one in found if one.workflow is not None}
+    if not workflows:
+        _refuse(found)
+    if len(workflows) > 1:
+        raise _several(target, workflows.values())
+    only = next(iter(workflows.values()))
+    assert only.workflow is not None
+    return only.workflow, only.report
+
+
+def single_engine(found: tuple[Found, ...], target: str) -> Engine[Any]:
+    """An engine for what a target leads to: the one that it names, or a new one for its only workflow.
+
+    Raises:
+        Exit: Something could not be loaded, or was refused, and why is told on stderr; the code is 2.
+        BadParameter: There are several workflows, or several engines.
+    """
+    if not all(one.value is not None and one.report.ok for one in found):
+        _refuse(found)
+    workflows = {id(one.workflow): one for one in found}
+    engines = {id(one.value): one for one in found if isinstance(one.value, Engine)}
+    if len(workflows) > 1 or len(engines) > 1:
+        raise _several(target, found)
+    value = next(iter((engines or workflows).values())).value
+    assert value is not None
+    return value if isinstance(value, Engine) else Engine(value)
+
+
+def _refuse(found: tuple[Found, ...]) -> NoReturn:
+    from agentflow.cli.examination import examined
+    from agentflow.cli.excerpt import Sources
+    from agentflow.cli.formats.text import text_lines
+    from agentflow.cli.styled import write_lines
+
+    here = Path.cwd()
+    write_lines(text_lines(examined(found).seen_from(here), Sources(here)), sys.stderr)
+    raise typer.Exit(2)
+
+
+def _several(target: str, found: Iterable[Found]) -> typer.BadParameter:
+    names = ", ".join(one.name for one in found)
+    return typer.BadParameter(f"{target!r} holds several; name one of {names}", param_hint="TARGET")
