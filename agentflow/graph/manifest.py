@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from typing import TYPE_CHECKING, Any
 
 from agentflow.graph.condition import AllOf, AnyOf, Condition, Not, Test
@@ -44,9 +44,7 @@ def manifest(workflow: Workflow[Any]) -> dict[str, Any]:
 
 def fingerprint(workflow: Workflow[Any]) -> str:
     """A SHA-256 digest of the manifest without what cannot change how a run goes."""
-    text = json.dumps(
-        _bare(manifest(workflow)), sort_keys=True, ensure_ascii=True, default=_without_address
-    )
+    text = json.dumps(_bare(manifest(workflow)), sort_keys=True, ensure_ascii=True, default=_stable)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -64,6 +62,13 @@ def _bare(data: dict[str, Any]) -> dict[str, Any]:
         if node["kind"] is not None:
             node["kind"] = {**node["kind"], "subflow": _bare(node["kind"]["subflow"])}
     return kept
+
+
+def _stable(value: object) -> str | list[str]:
+    # What is no JSON, in a form that is the same in every process: a set has no order of its own.
+    if isinstance(value, Set):
+        return sorted(map(_without_address, value))
+    return _without_address(value)
 
 
 def _without_address(value: object) -> str:
