@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from agentflow.cli import spec_file
+from agentflow.cli.spec_file import position
 from agentflow.graph.findings import Finding
 
 __all__ = ["Excerpt", "Mark", "Sources"]
@@ -51,11 +51,11 @@ class Sources:
         if place is None or source is None:
             return None
         if place.pointer is not None:
-            mark = source.pointed(place.pointer)
+            mark = source.pointed(place.pointer, finding)
             first = 0 if mark is None else mark.line
         else:
             first = place.line or 0
-            mark = source.spoken(first, finding) if 0 < first <= len(source.lines) else None
+            mark = source.declared(first, finding) if 0 < first <= len(source.lines) else None
         if mark is None:
             return None
         return Excerpt(first, tuple(source.lines[first - 1 : mark.line]), mark)
@@ -104,18 +104,17 @@ class _Source:
             for start in (step, *step.decorator_list)
         }
 
-    def pointed(self, pointer: str) -> Mark | None:
-        """Where a JSON pointer leads in a JSON or YAML file."""
-        found = spec_file.position(self.text, pointer)
+    def pointed(self, pointer: str, finding: Finding) -> Mark | None:
+        """The name that the finding speaks of, at or below where a JSON pointer leads; or else all that it leads to."""
+        spoken = [*_spoken(finding), *([finding.node] if finding.node else [])]
+        found = position(self.text, pointer, spoken)
         return None if found is None else Mark(*found)
 
-    def spoken(self, line: int, finding: Finding) -> Mark:
-        """The name that the finding speaks of, near the line; or else all that is written on it."""
+    def declared(self, line: int, finding: Finding) -> Mark:
+        """The name that the finding speaks of, in what is declared on the line; or else all that is written on it."""
         declared = self._expressions.get(line, [])
-        own = (finding.node, finding.workflow)
-        spoken = [name for name in _QUOTED.findall(finding.message) if name not in own]
         marks = (
-            *(self._string(declared, name) for name in spoken),
+            *(self._string(declared, name) for name in _spoken(finding)),
             *(self._keyword(declared, name) for name in _KEYWORD.findall(finding.message)),
             self._function(line, finding.node),
             self._string(declared, finding.node),
@@ -167,3 +166,9 @@ class _Source:
 def _parts(declared: list[ast.expr]) -> Iterator[ast.AST]:
     for expression in declared:
         yield from ast.walk(expression)
+
+
+def _spoken(finding: Finding) -> list[str]:
+    """The names in the message, but for those that only tell where it is."""
+    own = (finding.node, finding.workflow)
+    return [name for name in _QUOTED.findall(finding.message) if name not in own]

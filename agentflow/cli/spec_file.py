@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -80,10 +81,15 @@ def _is_mapping(node: Any) -> bool:
     return getattr(node, "id", None) == "mapping"
 
 
-def position(text: str, pointer: str) -> tuple[int, int, int] | None:
+def position(text: str, pointer: str, spoken: Sequence[str] = ()) -> tuple[int, int, int] | None:
     """Where a JSON pointer leads in a JSON or YAML text: line from 1, first column from 0, and the column behind the last.
 
     A pointer that leads to nothing ends at the last part that is there: what is missing is missing in that.
+
+    Args:
+        text: The text.
+        pointer: The pointer.
+        spoken: Names; the first of them that stands in the part pointed at is what is looked for.
     """
     try:
         here = _composed(text)
@@ -95,7 +101,30 @@ def position(text: str, pointer: str) -> tuple[int, int, int] | None:
         if found is None:
             break
         start, here = found
-    return None if here is None else _extent(text, start, here)
+    if here is None:
+        return None
+    words = list(_words(here))
+    for name in spoken:
+        for word in words:
+            if word.value == name:
+                return _extent(text, word, word)
+    return _extent(text, start, here)
+
+
+def _words(root: Any) -> Iterator[Any]:
+    """The values below a node that are no containers, in order; each once, however many aliases lead to it."""
+    waiting, seen = [root], set[int]()
+    while waiting:
+        node = waiting.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if _is_mapping(node):
+            waiting += [value for _, value in reversed(node.value)]
+        elif isinstance(node.value, list):
+            waiting += reversed(node.value)
+        else:
+            yield node
 
 
 def _step(here: Any, part: str) -> tuple[Any, Any] | None:

@@ -57,9 +57,11 @@ def _place(finding: Finding, shown: Excerpt | None) -> str:
     place = finding.place
     if place is None:
         return f"workflow {finding.workflow!r}" if finding.workflow else ""
-    if place.pointer is not None and shown is not None:
-        return f"{place.file}:{shown.mark.line} (at {place.pointer or '/'})"
-    return str(place)
+    if shown is None:
+        return str(place)
+    # The line with the mark, so that an editor opens there.
+    pointer = "" if place.pointer is None else f" (at {place.pointer or '/'})"
+    return f"{place.file}:{shown.mark.line}{pointer}"
 
 
 def _excerpt_lines(shown: Excerpt, width: int, role: Role) -> Iterator[Line]:
