@@ -20,6 +20,11 @@ class Code:
     title: str
     reason: str
 
+    @property
+    def waivable(self) -> bool:
+        """Whether an author may accept the finding; not where the engine could make no plan of the definition."""
+        return self.severity != "error" or self.code >= "AF2"
+
 
 def _table(*codes: Code) -> dict[str, Code]:
     return {code.code: code for code in codes}

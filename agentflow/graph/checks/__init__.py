@@ -19,6 +19,7 @@ from agentflow.graph.checks import (
     rounds,
     structure,
 )
+from agentflow.graph.codes import CODES
 from agentflow.graph.findings import Finding, Report, Severity, Waiver
 from agentflow.graph.proof.explore import Walk
 from agentflow.graph.workflow import Workflow
@@ -69,6 +70,8 @@ def _all(workflow: Workflow[Any]) -> Iterator[Finding]:
 
 
 def _waived(workflow: Workflow[Any], finding: Finding) -> str | None:
+    if not CODES[finding.code].waivable:
+        return None
     node = workflow.shape.nodes.get(finding.node) if finding.node else None
     for waive in (node.waive if node else {}, workflow.waive):
         if finding.code in waive:
