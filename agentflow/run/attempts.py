@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import TYPE_CHECKING, Any
-
-import anyio.to_thread
 
 from agentflow.run.compose import perform
 from agentflow.run.context import NodeContext
@@ -13,6 +10,7 @@ from agentflow.run.deadline import deadline
 from agentflow.run.decide import UNRECOVERABLE, Failure, told, unwrapped
 from agentflow.run.detached import Detached
 from agentflow.run.effects import VisitRecord, emit
+from agentflow.run.thread import in_thread
 
 if TYPE_CHECKING:
     from agentflow.graph.plan import PlanNode
@@ -88,26 +86,4 @@ async def _body(ctx: NodeContext, node: PlanNode) -> Any:
     args = (state, ctx) if node.takes_context else (state,)
     if not node.threaded:
         return await node.function(*args)
-    return await _in_thread(ctx, node, args)
-
-
-async def _in_thread(ctx: NodeContext, node: PlanNode, args: tuple[Any, ...]) -> Any:
-    begun = ended = False
-
-    def call() -> Any:
-        nonlocal begun, ended
-        # It may have waited for a free thread until nobody wants it any more.
-        ctx.check_open()
-        begun = True
-        try:
-            return node.function(*args)
-        finally:
-            ended = True
-
-    try:
-        value = await anyio.to_thread.run_sync(call, abandon_on_cancel=True)
-    finally:
-        if begun and not ended:
-            emit(ctx, "thread.abandoned")
-    # A plain function may still give a coroutine: a lambda around an async one, a mock, a decorator.
-    return await value if inspect.isawaitable(value) else value
+    return await in_thread(ctx, lambda: node.function(*args))

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import anyio
 import anyio.from_thread
-import anyio.to_thread
 
 from agentflow.errors import ContractError, RunCancelled
 from agentflow.run.decide import Bail, Failure
 from agentflow.run.effects import VisitRecord, effect, emit
 from agentflow.run.sublog import SubLog
+from agentflow.run.thread import in_thread
 
 if TYPE_CHECKING:
     from agentflow.graph.limits import Uses
@@ -269,7 +269,13 @@ class SyncContext:
 
     def once(self, key: str, function: Callable[[], Any]) -> Any:
         """As `NodeContext.once`; `function` runs in a worker thread if it is plain."""
-        return _wait(self._ctx, self._ctx.once, key, _in_a_thread(function))
+
+        async def perform() -> Any:
+            # The caller's thread waits for this one: if both took from one pool, callers alone could exhaust it.
+            limiter = anyio.CapacityLimiter(1)
+            return await in_thread(self._ctx, function, limiter=limiter)
+
+        return _wait(self._ctx, self._ctx.once, key, perform)
 
     def bail(self, value: Any) -> NoReturn:
         """As `NodeContext.bail`."""
@@ -323,17 +329,6 @@ class SyncSubLog(SubLog):
 
     def fix(self, number: int, result: Any = None) -> None:
         _call(self.ctx, super().fix, number, result)
-
-
-def _in_a_thread(function: Callable[[], Any]) -> Callable[[], Any]:
-    # The loop asks for the function's value, and must not do the work of a plain one itself.
-    async def perform() -> Any:
-        # The caller's thread waits for this one: if both took from one pool, callers alone could exhaust it.
-        limiter = anyio.CapacityLimiter(1)
-        value = await anyio.to_thread.run_sync(function, abandon_on_cancel=True, limiter=limiter)
-        return await value if inspect.isawaitable(value) else value
-
-    return perform
 
 
 def _wait(ctx: NodeContext, call: Callable[..., Coroutine[Any, Any, Any]], *args: Any) -> Any:

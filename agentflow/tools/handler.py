@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
-import anyio.to_thread
 from anyio.lowlevel import RunVar
 
 from agentflow.errors import OutputInvalid, ToolFailed
@@ -16,6 +14,7 @@ from agentflow.graph.calling import is_async
 from agentflow.graph.contract import contract_error
 from agentflow.run.decide import UNRECOVERABLE, unwrapped
 from agentflow.run.effects import emit, spend
+from agentflow.run.thread import in_thread
 from agentflow.tools.context import ToolContext
 
 if TYPE_CHECKING:
@@ -105,26 +104,8 @@ async def _call(tool: Tool, input: dict[str, Any], ctx: ToolContext) -> Any:
     positional, named = tool.input.bind(input, ctx)
     if is_async(tool.handler):
         return await tool.handler(*positional, **named)
-    value = await _in_thread(functools.partial(tool.handler, *positional, **named), ctx)
-    # A plain function may still give a coroutine: a lambda around an async one, a mock, a decorator.
-    return await value if inspect.isawaitable(value) else value
-
-
-async def _in_thread(call: Callable[[], Any], ctx: ToolContext) -> Any:
-    ended = False
-
-    def work() -> Any:
-        nonlocal ended
-        try:
-            return call()
-        finally:
-            ended = True
-
-    try:
-        return await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=_threads())
-    finally:
-        if not ended:
-            _emit(ctx, "thread.abandoned", {})
+    work = functools.partial(tool.handler, *positional, **named)
+    return await in_thread(ctx.node, work, limiter=_threads(), tool=tool.id, call_id=ctx.effect_id)
 
 
 def _threads() -> anyio.CapacityLimiter:
