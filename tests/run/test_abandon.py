@@ -15,7 +15,6 @@ from agentflow import (
     BudgetExceeded,
     Engine,
     RunCancelled,
-    define_workflow,
     node,
     route,
     subflow,
@@ -24,7 +23,7 @@ from agentflow.run import detached
 from agentflow.run.effects import spend
 from tests.run.clock import HandClock
 from tests.run.watching import Recorder
-from tests.run.workflows import END, alone, line
+from tests.run.workflows import END, alone, line, unchecked
 
 
 @pytest.fixture(autouse=True)
@@ -186,14 +185,14 @@ async def test_a_deaf_body_in_a_sub_workflow_is_left_behind_with_it() -> None:
     async def after(state: Any) -> None:
         visited.append("after")
 
-    inner = define_workflow(
+    inner = unchecked(
         "inner",
         nodes=[
             node(deaf, id="deaf", may_provide=["x"], routes=[route.to("after")]),
             node(after, id="after", routes=[END]),
         ],
     )
-    outer = define_workflow("outer", nodes=[subflow("sub", inner, routes=[END])])
+    outer = unchecked("outer", nodes=[subflow("sub", inner, routes=[END])])
     async with Engine(outer, observers=[seen]).start() as run:
         await deaf.reached.wait()
         run.cancel()
@@ -214,14 +213,14 @@ async def test_a_sub_workflow_that_outlives_its_timeout_goes_no_further() -> Non
     async def rescue(state: Any, ctx: Any) -> Any:
         return {"out": ctx.failure.type}
 
-    inner = define_workflow(
+    inner = unchecked(
         "inner",
         nodes=[
             node(deaf, id="deaf", may_provide=["x"], routes=[route.to("after")]),
             node(after, id="after", routes=[END]),
         ],
     )
-    outer = define_workflow(
+    outer = unchecked(
         "outer",
         nodes=[
             subflow("sub", inner, routes=[END], timeout=5, on_error="rescue"),

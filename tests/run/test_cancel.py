@@ -9,10 +9,10 @@ import anyio
 import pytest
 from anyio import wait_all_tasks_blocked
 
-from agentflow import CancelSignal, Engine, RunCancelled, define_workflow, node, route
+from agentflow import CancelSignal, Engine, RunCancelled, node, route
 from tests.run.clock import HandClock
 from tests.run.watching import Recorder
-from tests.run.workflows import END, alone, line, nothing
+from tests.run.workflows import END, alone, line, nothing, unchecked
 
 
 class Waiting:
@@ -134,7 +134,7 @@ async def test_a_body_that_fails_while_it_cleans_up_is_cancelled_all_the_same(
         finally:
             raise error
 
-    workflow = define_workflow(
+    workflow = unchecked(
         "w",
         nodes=[
             node(fail, id="a", routes=[END]),
@@ -200,7 +200,7 @@ async def test_a_loop_that_never_waits_lets_a_cancel_through(clock: HandClock | 
         turning.set()
 
     again = route.to("a", lambda state: True)
-    workflow = define_workflow(
+    workflow = unchecked(
         "w", nodes=[node(turn, id="a", starts_round=True, routes=[again, END])], max_rounds=10**9
     )
     signal = CancelSignal()

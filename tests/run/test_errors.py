@@ -14,13 +14,12 @@ from agentflow import (
     Engine,
     Failure,
     RunCancelled,
-    define_workflow,
     field,
     node,
     route,
 )
 from tests.run.watching import Recorder
-from tests.run.workflows import END, alone, nothing, unproved
+from tests.run.workflows import END, alone, nothing, unchecked
 
 RECOVERED = route.deliver("saved")
 
@@ -34,7 +33,7 @@ def guarded(function: Any, handler: Any = recover, **options: Any) -> Any:
     settings: dict[str, Any] = {"routes": [END], "may_provide": ["x"]}
     own = {name: options.pop(name) for name in list(options) if name in ("routes", "requires")}
     last = {"provides": ["saved"], "routes": [RECOVERED]} | options.pop("last", {})
-    return unproved(
+    return unchecked(
         "guarded",
         nodes=[node(function, id="a", **(settings | own)), node(handler, id="rescue", **last)],
         on_error="rescue",
@@ -75,7 +74,7 @@ async def test_the_nodes_own_error_node_comes_before_the_workflows() -> None:
         return {"saved": ctx.node_id}
 
     last: dict[str, Any] = {"provides": ["saved"], "routes": [RECOVERED]}
-    workflow = define_workflow(
+    workflow = unchecked(
         "w",
         nodes=[
             node(broken, id="a", on_error="own", routes=[route.to("b")]),
@@ -94,7 +93,7 @@ async def test_the_failure_is_seen_in_the_error_node_alone() -> None:
     async def look(state: Any, ctx: Any) -> Any:
         seen.append(ctx.failure)
 
-    workflow = define_workflow(
+    workflow = unchecked(
         "w",
         nodes=[
             node(broken, id="a", on_error="b", routes=[END]),
@@ -208,7 +207,7 @@ async def test_the_failure_of_an_error_node_goes_to_the_caller_and_tells_of_the_
 
 @pytest.mark.parametrize("own", [False, True])
 async def test_an_error_node_is_entered_once_between_two_rounds(own: bool) -> None:
-    workflow = define_workflow(
+    workflow = unchecked(
         "w",
         nodes=[
             node(broken, id="a", on_error="b" if own else None, routes=[END]),
@@ -223,7 +222,7 @@ async def test_an_error_node_is_entered_once_between_two_rounds(own: bool) -> No
 
 
 async def test_a_round_lets_the_error_node_be_entered_again() -> None:
-    workflow = define_workflow(
+    workflow = unchecked(
         "w",
         nodes=[
             node(broken, id="a", on_error="b", starts_round=True, routes=[END]),
@@ -243,7 +242,7 @@ async def test_an_error_node_out_of_rounds_leaves_no_failure_to_the_last_node() 
     async def look(state: Any, ctx: Any) -> Any:
         failures.append(ctx.failure)
 
-    workflow = define_workflow(
+    workflow = unchecked(
         "w",
         nodes=[
             node(nothing, id="a", starts_round=True, routes=[route.to("b")]),

@@ -15,14 +15,13 @@ from agentflow import (
     Ledger,
     Retry,
     Uses,
-    define_workflow,
     node,
     route,
     subflow,
 )
 from agentflow.run.effects import note, spend
 from tests.run.watching import Recorder
-from tests.run.workflows import END, alone, line
+from tests.run.workflows import END, alone, line, unchecked
 
 CALLS = ["model_calls", "tool_calls"]
 COUNTED = [*CALLS, "input_chars", "output_chars", "input_tokens", "output_tokens", "total_tokens"]
@@ -61,7 +60,7 @@ async def test_visits_run_out_exactly_at_the_limit(allowed: int) -> None:
         pass
 
     turn = node(again, id="a", starts_round=True, routes=[route.to("a", lambda state: True), END])
-    workflow = define_workflow("w", nodes=[turn], max_rounds=99)
+    workflow = unchecked("w", nodes=[turn], max_rounds=99)
     with pytest.raises(BudgetExceeded) as caught:
         await workflow.run(budget=Budget(visits=allowed), observers=[seen])
     assert (caught.value.limit, caught.value.used) == ("visits", allowed + 1)
@@ -109,7 +108,7 @@ async def test_neither_retry_nor_error_node_resets_or_recovers_a_limit() -> None
         spend(ctx, "tool_calls")
         raise OSError("again")
 
-    workflow = define_workflow(
+    workflow = unchecked(
         "w",
         nodes=[
             node(body, id="a", retry=Retry(9), on_error="b", routes=[END]),
@@ -128,7 +127,7 @@ async def test_more_rounds_give_no_more_of_anything_else() -> None:
         spend(ctx, "input_chars", 11)
 
     workflow = alone(body, starts_round=True)
-    many = define_workflow("many", nodes=list(workflow.nodes), max_rounds=100)
+    many = unchecked("many", nodes=list(workflow.nodes), max_rounds=100)
     with pytest.raises(BudgetExceeded) as caught:
         await many.run(budget=Budget(input_chars=10))
     assert caught.value.limit == "input_chars"
@@ -163,7 +162,7 @@ async def test_uses_of_a_node_are_enforced_for_one_visit_attempts_included(limit
 
     uses = Uses(**{limit: 2})
     turn = node(body, id="a", uses=uses, retry=Retry(9), routes=[route.to("b")])
-    workflow = define_workflow("w", nodes=[turn, node(body, id="b", uses=uses, routes=[END])])
+    workflow = unchecked("w", nodes=[turn, node(body, id="b", uses=uses, routes=[END])])
     await workflow.run()
     assert tries == [1, 1]
     tries.clear()
@@ -179,8 +178,8 @@ async def test_what_a_sub_workflow_spends_its_node_uses(limit: str) -> None:
         spend(ctx, limit)
 
     inner = line(body, body)
-    middle = define_workflow("middle", nodes=[subflow("deep", inner, routes=[END])])
-    outer = define_workflow(
+    middle = unchecked("middle", nodes=[subflow("deep", inner, routes=[END])])
+    outer = unchecked(
         "outer", nodes=[subflow("sub", middle, uses=Uses(**{limit: 1}), routes=[END])]
     )
     async with Engine(outer).start() as run:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from agentflow import Budget, BudgetExceeded, Engine, define_workflow, field, node, route
+from agentflow import Budget, BudgetExceeded, Engine, field, node, route
 from tests.run.watching import Recorder
-from tests.run.workflows import END, alone, line, nothing, unproved
+from tests.run.workflows import END, alone, line, nothing, unchecked
 
 
 async def count(state: Any) -> Any:
@@ -27,7 +27,7 @@ def loop(until: int, *, max_rounds: int, **options: Any) -> Any:
         routes=[again, route.deliver("n")],
     )
     more = options.pop("more", ())
-    return define_workflow("loop", nodes=[turn, *more], max_rounds=max_rounds, **options)
+    return unchecked("loop", nodes=[turn, *more], max_rounds=max_rounds, **options)
 
 
 def rounds(seen: Recorder) -> list[int | None]:
@@ -67,7 +67,7 @@ async def test_rounds_run_out_exactly_at_the_limit_and_before_the_body(allowed: 
         starts_round=True,
         routes=[route.to("turn", field("n") >= 0), END],
     )
-    workflow = define_workflow("w", nodes=[turn], max_rounds=allowed)
+    workflow = unchecked("w", nodes=[turn], max_rounds=allowed)
     async with Engine(workflow).start({"n": 0}) as run:
         with pytest.raises(BudgetExceeded) as caught:
             await run.result()
@@ -86,7 +86,7 @@ async def test_the_round_is_checked_before_what_the_node_requires() -> None:
         starts_round=True,
         routes=[route.to("b")],
     )
-    workflow = unproved(
+    workflow = unchecked(
         "w", nodes=[node(nothing, id="b", routes=[route.to("a")]), back], entry="b", max_rounds=1
     )
     seen = Recorder()
@@ -103,7 +103,7 @@ async def test_a_first_arrival_at_a_boundary_costs_nothing() -> None:
         node(nothing, id="b", starts_round=True, routes=[END]),
     ]
     seen = Recorder()
-    await define_workflow("w", nodes=nodes, max_rounds=1).run(observers=[seen])
+    await unchecked("w", nodes=nodes, max_rounds=1).run(observers=[seen])
     assert rounds(seen) == [1, 1]
 
 
@@ -122,7 +122,7 @@ async def test_a_review_that_always_fails_ends_by_its_rounds() -> None:
         node(nothing, id="review", routes=[route.to("draft", lambda state: True), END]),
     ]
     with pytest.raises(BudgetExceeded) as caught:
-        await define_workflow("w", nodes=nodes, max_rounds=4).run(observers=[seen])
+        await unchecked("w", nodes=nodes, max_rounds=4).run(observers=[seen])
     assert caught.value.limit == "rounds"
     assert seen.visited() == ["draft", "review"] * 4
 
@@ -142,7 +142,7 @@ async def test_the_body_of_a_loop_sees_the_round_and_the_visit() -> None:
         starts_round=True,
         routes=[route.to("turn", field("n") < 3), END],
     )
-    await define_workflow("w", nodes=[turn], max_rounds=3).run({"n": 0})
+    await unchecked("w", nodes=[turn], max_rounds=3).run({"n": 0})
     assert seen == [(1, 1), (2, 2), (3, 3)]
 
 
@@ -158,7 +158,7 @@ async def test_visits_of_a_node_inside_a_loop_are_counted_one_by_one() -> None:
         node(nothing, id="a", starts_round=True, routes=[route.to("b")]),
         node(inner, id="b", provides=["n"], routes=[route.to("a", field("n") < 4), END]),
     ]
-    await define_workflow("w", nodes=nodes, max_rounds=9).run({"n": 0})
+    await unchecked("w", nodes=nodes, max_rounds=9).run({"n": 0})
     assert visits == [1, 2, 3, 4]
 
 
@@ -213,7 +213,7 @@ class TestOnLimit:
 
     async def test_it_has_the_checks_of_any_node(self) -> None:
         workflow = self.looping(nothing, requires=["absent"], routes=[route.deliver("n")])
-        workflow = unproved(
+        workflow = unchecked(
             "w", nodes=list(workflow.nodes), max_rounds=2, on_limit="last", entry="turn"
         )
         with pytest.raises(Exception, match="node 'last' requires the field 'absent'"):

@@ -8,7 +8,7 @@ import pytest
 
 from agentflow import ContractError, DefinitionError, Engine, define_workflow, field, node, route
 from tests.run.watching import Recorder
-from tests.run.workflows import END, alone, nothing, unproved
+from tests.run.workflows import END, alone, nothing, unchecked
 
 
 def fork(*routes: Any, **options: Any) -> Any:
@@ -20,7 +20,7 @@ def fork(*routes: Any, **options: Any) -> Any:
     async def name_c(state: Any) -> Any:
         return {"out": "c"}
 
-    return unproved(
+    return unchecked(
         "fork",
         nodes=[
             node(nothing, id="a", routes=routes),
@@ -165,7 +165,7 @@ async def test_deliver_if_ready_lets_later_routes_be_tried(
 @pytest.mark.rule("R273")
 @pytest.mark.parametrize("way", [route.deliver("x"), route.finish(lambda state: state["x"])])
 async def test_a_result_that_breaks_its_contract_is_no_result(way: Any) -> None:
-    workflow = unproved("w", nodes=[node(nothing, id="a", routes=[way])], result=int)
+    workflow = unchecked("w", nodes=[node(nothing, id="a", routes=[way])], result=int)
     assert await workflow.run({"x": 5}) == 5
     async with Engine(workflow).start({"x": "five"}) as run:
         with pytest.raises(ContractError, match="the result of workflow 'w'"):

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from agentflow import Engine, define_workflow, node, route
-from tests.run.workflows import END, alone, line
+from agentflow import Engine, node, route
+from tests.run.workflows import END, alone, line, unchecked
 
 
 class Order(BaseModel):
@@ -58,7 +58,7 @@ async def test_the_state_refuses_every_change(change: Any, source: str) -> None:
             change(state)
         refusals.append(caught.value)
 
-    workflow = define_workflow(
+    workflow = unchecked(
         "w",
         nodes=[
             node(fill, id="a", may_provide=["d"], routes=[route.to("b")]),
@@ -146,7 +146,7 @@ async def test_changing_a_state_with_attributes_in_place_is_refused(change: Any)
     async def spoil(state: Any) -> Any:
         change(state)
 
-    workflow = define_workflow("w", nodes=[node(spoil, id="a", routes=[END])], state=Order)
+    workflow = unchecked("w", nodes=[node(spoil, id="a", routes=[END])], state=Order)
     with pytest.raises((TypeError, AttributeError)):
         await workflow.run()
 

@@ -7,9 +7,9 @@ from typing import Any, TypedDict
 
 import pytest
 
-from agentflow import ContractError, Engine, define_workflow, field, node, route
+from agentflow import ContractError, Engine, field, node, route
 from tests.run.watching import Recorder
-from tests.run.workflows import END, alone, nothing
+from tests.run.workflows import END, alone, nothing, unchecked
 
 
 class Pair(TypedDict, total=False):
@@ -68,7 +68,7 @@ async def test_one_invalid_field_keeps_all_fields_out() -> None:
     async def body(state: Any) -> Any:
         return {"x": 1, "y": "no number"}
 
-    workflow = define_workflow(
+    workflow = unchecked(
         "w", nodes=[node(body, id="only", provides=["x", "y"], routes=[END])], state=Pair
     )
     assert await refused(workflow, "node 'only', field 'y'") == {}
@@ -128,7 +128,7 @@ async def test_an_update_is_read_once_and_the_author_keeps_it() -> None:
         kept["x"].append(2)
         kept["z"] = 3
 
-    workflow = define_workflow(
+    workflow = unchecked(
         "w",
         nodes=[
             node(body, id="a", provides=["x"], routes=[route.to("b")]),

@@ -13,13 +13,12 @@ from agentflow import (
     ContractError,
     Engine,
     RunCancelled,
-    define_workflow,
     field,
     node,
     route,
 )
 from tests.run.watching import Recorder
-from tests.run.workflows import END, alone, line, nothing, unproved
+from tests.run.workflows import END, alone, line, nothing, unchecked
 
 
 class Probe(Mapping[str, Any]):
@@ -58,7 +57,7 @@ def traced(trace: list[str], during: dict[str, Any]) -> Any:
     def checked(value: int) -> int:
         return int(phase("check result", value))
 
-    return define_workflow(
+    return unchecked(
         "traced",
         nodes=[
             node(
@@ -151,7 +150,7 @@ async def test_a_missing_required_field_stops_before_the_body() -> None:
     async def body(state: Any) -> None:
         ran.append("body")
 
-    workflow = unproved("w", nodes=[node(body, id="a", requires=["x"], routes=[END])])
+    workflow = unchecked("w", nodes=[node(body, id="a", requires=["x"], routes=[END])])
     with pytest.raises(ContractError, match="node 'a' requires the field 'x'"):
         await workflow.run({"y": 1})
     assert ran == []
@@ -159,7 +158,7 @@ async def test_a_missing_required_field_stops_before_the_body() -> None:
 
 @pytest.mark.rule("R249")
 async def test_a_required_field_that_is_none_is_there() -> None:
-    workflow = unproved("w", nodes=[node(nothing, id="a", requires=["x"], routes=[END])])
+    workflow = unchecked("w", nodes=[node(nothing, id="a", requires=["x"], routes=[END])])
     assert await workflow.run({"x": None}) == {"x": None}
 
 
@@ -194,7 +193,7 @@ async def test_the_first_matching_route_is_taken_and_no_other() -> None:
         route.to("b", lambda state: True),
         route.to("c", lambda state: True),
     ]
-    workflow = define_workflow(
+    workflow = unchecked(
         "w",
         nodes=[
             node(nothing, id="a", routes=routes),
@@ -228,7 +227,7 @@ async def test_every_node_of_the_taken_path_runs(x: int, path: str) -> None:
         node(nothing, id="f", routes=[END]),
     ]
     seen = Recorder()
-    await define_workflow("w", nodes=nodes).run({"x": x}, observers=[seen])
+    await unchecked("w", nodes=nodes).run({"x": x}, observers=[seen])
     assert "".join(map(str, seen.visited())) == path
 
 
@@ -238,7 +237,7 @@ async def test_a_node_that_two_branches_lead_to_is_visited_once(way: str) -> Non
     async def count(state: Any) -> Any:
         return {"n": state.get("n", 0) + 1}
 
-    workflow = define_workflow(
+    workflow = unchecked(
         "w",
         nodes=[
             node(nothing, id="s", routes=[route.to_if_equal("a", "way", "a"), route.to("b")]),

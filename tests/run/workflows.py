@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from agentflow import Node, Report, Workflow, define_workflow, node, route
+from agentflow import Node, Report, Workflow, node, route
 from agentflow.graph.workflow import assemble
 
 END = route.finish(dict)
@@ -15,7 +15,7 @@ END = route.finish(dict)
 def alone(function: Callable[..., Any], **options: Any) -> Workflow[Any]:
     """A workflow of one node, which may provide `x` and `y` and ends with the whole state."""
     settings: dict[str, Any] = {"id": "only", "may_provide": ["x", "y"], "routes": [END]}
-    return define_workflow("alone", nodes=[node(function, **(settings | options))])
+    return unchecked("alone", nodes=[node(function, **(settings | options))])
 
 
 def line(*functions: Callable[..., Any], **options: Any) -> Workflow[Any]:
@@ -26,11 +26,11 @@ def line(*functions: Callable[..., Any], **options: Any) -> Workflow[Any]:
         node(function, id=id, may_provide=["x", "y"], routes=[way])
         for function, id, way in zip(functions, ids, ways, strict=True)
     ]
-    return define_workflow("line", nodes=nodes, **options)
+    return unchecked("line", nodes=nodes, **options)
 
 
-def unproved(id: str, *, nodes: list[Node], **options: Any) -> Workflow[Any]:
-    """A workflow that no check has seen: what a definition would be refused for, a run has to refuse as well."""
+def unchecked(id: str, *, nodes: Sequence[Node], **options: Any) -> Workflow[Any]:
+    """A workflow that no check has seen: a run keeps its word, whatever has been proved of the definition before."""
     workflow = assemble(id, nodes, place=None, **options)
     workflow.__dict__["report"] = Report(id, (), ())
     return workflow
