@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from agentflow.graph.findings import Finding
+from agentflow.graph.node import Node
 from agentflow.graph.route import Route
 from agentflow.graph.workflow import Workflow
 
@@ -52,8 +53,9 @@ def reachability(workflow: Workflow[Any]) -> Iterator[Finding]:
     shape = workflow.shape
     if shape.entry not in shape.nodes:
         return
+    reached = _reached(workflow)
     for id, node in shape.nodes.items():
-        if id not in shape.reachable:
+        if id not in reached:
             yield Finding(
                 code="AF109",
                 message=f"no run can reach node {id!r} from the entry {shape.entry!r}",
@@ -70,7 +72,7 @@ def ends(workflow: Workflow[Any]) -> Iterator[Finding]:
     if shape.entry not in shape.nodes:
         return
     for id, node in shape.nodes.items():
-        if not node.routes:
+        if not node.routes and not any(slip.startswith("routes") for slip in node.slips):
             yield Finding(
                 code="AF110",
                 message=f"node {id!r} has no route: a run that visits it can neither go on nor end",
@@ -79,7 +81,7 @@ def ends(workflow: Workflow[Any]) -> Iterator[Finding]:
                 node=id,
                 place=node.place,
             )
-    if not shape.exits & shape.reachable and any(node.routes for node in shape.nodes.values()):
+    if not shape.exits & _reached(workflow) and any(node.routes for node in shape.nodes.values()):
         yield Finding(
             code="AF112",
             message=f"workflow {workflow.id!r} has no way to end: no node that is reached delivers or finishes",
@@ -88,7 +90,9 @@ def ends(workflow: Workflow[Any]) -> Iterator[Finding]:
             place=workflow.place,
         )
     for part in shape.cyclic_parts:
-        if not shape.can_end.intersection(part):
+        if not shape.can_end.intersection(part) and not any(
+            _misspelled(workflow, shape.nodes[id]) for id in part
+        ):
             from agentflow.graph.shape import shortest_cycle
 
             cycle = shortest_cycle(part, [edge for edge in shape.edges if edge.kind == "route"])
@@ -119,6 +123,28 @@ def shadowed(workflow: Workflow[Any]) -> Iterator[Finding]:
                 node=node.id,
                 place=route.place or node.place,
             )
+
+
+def _reached(workflow: Workflow[Any]) -> frozenset[str]:
+    """The nodes that a run may visit, if a misspelled target is taken for the node that it nearly names.
+
+    One slip of the pen is one finding: without this, everything behind the misspelled route would be unreachable too.
+    """
+    shape = workflow.shape
+    reached = shape.reachable
+    while True:
+        meant = {name for id in reached for name in _misspelled(workflow, shape.nodes[id])}
+        if meant <= reached:
+            return reached
+        reached = shape.reach(reached | meant, ("route", "error", "limit"))
+
+
+def _misspelled(workflow: Workflow[Any], node: Node) -> set[str]:
+    known = workflow.shape.nodes
+    named = {route.target for route in node.routes if route.target is not None}
+    named |= {id for id in (node.on_error, workflow.on_error, workflow.on_limit) if id is not None}
+    close = (difflib.get_close_matches(id, known, n=1) for id in named - known.keys())
+    return {name for names in close for name in names}
 
 
 def _dangling(workflow: Workflow[Any], code: str, message: str, id: str) -> Finding:
