@@ -269,4 +269,49 @@ CODES: dict[str, Code] = _table(
         "no end on any data",
         "A run that visits the node can only end by failing or by exhausting a limit.",
     ),
+    # AF4xx: rounds and budgets, against what the graph needs and can use.
+    Code(
+        "AF401",
+        "warning",
+        "useless max_rounds",
+        "It promises rounds that no run can come to; perhaps a round boundary is missing.",
+    ),
+    Code(
+        "AF402",
+        "error",
+        "max_rounds too small for any end",
+        "Every run would end by exhausting its rounds.",
+    ),
+    Code(
+        "AF403", "error", "budget too small for any end", "Every run would end with BudgetExceeded."
+    ),
+    Code("AF404", "info", "budget below the worst case", "Some runs may end with BudgetExceeded."),
+    # AF5xx: policies.
+    Code(
+        "AF501",
+        "error",
+        "policy must_pass does not hold",
+        "Some path comes to the guarded node without the guard.",
+    ),
+    Code(
+        "AF502",
+        "error",
+        "policy never_after does not hold",
+        "Some path comes back to what must not happen again.",
+    ),
+    Code("AF503", "error", "policy at_most does not hold", "Some path visits the node more often."),
+    Code(
+        "AF504",
+        "error",
+        "policy only_if does not hold",
+        "Some path comes to the node while the condition is false.",
+    ),
+    Code("AF505", "error", "policy ends_within does not hold", "Some run takes more rounds."),
+    Code(
+        "AF506",
+        "error",
+        "policy about an unknown node",
+        "It protects nothing, and nobody would notice.",
+    ),
+    Code("AF507", "error", "malformed policy", "It cannot be proved as it stands."),
 )

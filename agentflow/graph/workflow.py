@@ -20,7 +20,9 @@ from agentflow.graph.slips import Slips, identifier
 if TYPE_CHECKING:
     import os
 
+    from agentflow.graph.bounds import Bounds
     from agentflow.graph.findings import Report
+    from agentflow.graph.limits import Budget
     from agentflow.graph.plan import Plan
 
 __all__ = ["Workflow", "define_workflow", "validate"]
@@ -97,6 +99,16 @@ class Workflow(Generic[R]):
         from agentflow.graph.manifest import fingerprint
 
         return fingerprint(self)
+
+    @cached_property
+    def _bounds(self) -> Bounds:
+        from agentflow.graph.proof.longest import bounds
+
+        return bounds(self)
+
+    def bounds(self) -> Bounds:
+        """The proved worst case of a run: rounds, visits, model and tool calls; worked out when first asked for."""
+        return self._bounds
 
     def manifest(self) -> dict[str, Any]:
         """What the workflow may do, as JSON data: nodes, contracts, routes, limits."""
@@ -255,22 +267,32 @@ def define_workflow(
     return workflow
 
 
-def validate(*subject: Any, **options: Any) -> Report:
+def validate(
+    *subject: Any, budget: Budget | None = None, policies: Iterable[Policy] = (), **options: Any
+) -> Report:
     """Everything the validator has to say of a workflow, a declarative form or loose nodes; never raises for findings.
 
     Args:
         subject: One workflow, one declarative form (a mapping or a path), or the nodes of a workflow.
+        budget: A budget that runs will be given: can any run end within it, can it be exceeded?
+        policies: Policies that must hold besides the definition's own.
         options: For nodes, what `define_workflow` takes besides; `id` is optional here. For a declarative form,
             `no_import=True` to check without running any code of the author's.
     """
-    if len(subject) == 1 and isinstance(subject[0], Workflow):
-        return subject[0].report
-    if len(subject) == 1 and not isinstance(subject[0], Node):
-        from agentflow.graph.spec import report_of
+    from agentflow.graph.checks import demanded
 
-        return report_of(subject[0], **options)
+    if len(subject) == 1 and isinstance(subject[0], Workflow):
+        return demanded(subject[0], budget=budget, policies=policies)
+    if len(subject) == 1 and not isinstance(subject[0], Node):
+        from agentflow.graph.spec import read_spec
+
+        reading = read_spec(subject[0], **options)
+        if reading.workflow is None or not reading.report.ok:
+            return reading.report
+        return demanded(reading.workflow, budget=budget, policies=policies)
     name = options.pop("id", "workflow")
-    return assemble(name, subject, place=calling_place(), **options).report
+    workflow = assemble(name, subject, place=calling_place(), **options)
+    return demanded(workflow, budget=budget, policies=policies)
 
 
 def assemble(

@@ -8,23 +8,28 @@ To add one, see `docs/recipes/add-a-check.md`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from agentflow.graph.checks import (
+    bounds,
     callables,
     dataflow,
     declaration,
     exhaustive,
     fields,
+    policies as policies_family,
     rounds,
     structure,
 )
 from agentflow.graph.codes import CODES
-from agentflow.graph.findings import Finding, Report, Severity, Waiver
+from agentflow.graph.findings import Finding, Report, Waiver, in_order
+from agentflow.graph.limits import Budget
+from agentflow.graph.policy import Policy
 from agentflow.graph.proof.explore import Walk
 from agentflow.graph.workflow import Workflow
 
-__all__ = ["Check", "check"]
+__all__ = ["Check", "Proof", "check", "demanded"]
 
 Check = Callable[[Workflow[Any]], Iterable[Finding]]
 """Looks at a workflow as it was declared, however broken."""
@@ -39,8 +44,12 @@ CHECKS: tuple[Check, ...] = (
     *structure.CHECKS,
     *rounds.CHECKS,
 )
-PROOFS: tuple[Proof, ...] = (*dataflow.PROOFS, *exhaustive.PROOFS)
-_RANK: dict[Severity, int] = {"error": 0, "warning": 1, "info": 2}
+PROOFS: tuple[Proof, ...] = (
+    *dataflow.PROOFS,
+    *exhaustive.PROOFS,
+    *bounds.PROOFS,
+    *policies_family.PROOFS,
+)
 
 
 def check(workflow: Workflow[Any]) -> Report:
@@ -53,8 +62,26 @@ def check(workflow: Workflow[Any]) -> Report:
             findings.append(finding)
         else:
             waivers.append(Waiver(finding, reason))
-    findings.sort(key=lambda finding: _RANK[finding.severity])
-    return Report(workflow.id, tuple(findings), tuple(waivers))
+    return Report(workflow.id, in_order(findings), tuple(waivers))
+
+
+def demanded(
+    workflow: Workflow[Any], *, budget: Budget | None = None, policies: Iterable[Policy] = ()
+) -> Report:
+    """The report of a workflow, and what is to be said of demands from outside of its definition.
+
+    Args:
+        workflow: The workflow; demands are judged only if its own report has no errors.
+        budget: A budget that its runs will be given.
+        policies: Policies of others, besides its own.
+    """
+    report = workflow.report
+    if not report.ok:
+        return report
+    findings = [*policies_family.judged(workflow, policies)]
+    if budget is not None:
+        findings += bounds.budget(workflow, budget)
+    return replace(report, findings=in_order((*report.findings, *findings)))
 
 
 def _all(workflow: Workflow[Any]) -> Iterator[Finding]:

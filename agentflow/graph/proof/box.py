@@ -41,18 +41,20 @@ def tests_of(condition: Condition) -> Iterable[Test]:
 
 
 class Picture:
-    """The finite picture of a workflow's data: a domain for each path that is named anywhere."""
+    """The finite picture of a workflow's data: a domain for each path that is named anywhere.
 
-    def __init__(self, workflow: Workflow[Any]) -> None:
+    Args:
+        workflow: The workflow.
+        asked: Further conditions, besides those of its routes, that are to be told apart.
+    """
+
+    def __init__(self, workflow: Workflow[Any], asked: Iterable[Condition] = ()) -> None:
         tests: dict[str, list[Test]] = {}
-        for node in workflow.nodes:
-            for route in node.routes:
-                if isinstance(route.when, Condition):
-                    for test in tests_of(route.when):
-                        tests.setdefault(_variable(test), []).append(test)
-        for policy in workflow.policies:
-            for test in tests_of(policy.condition) if policy.condition is not None else ():
-                tests.setdefault(_variable(test), []).append(test)
+        conditions = [*(route.when for node in workflow.nodes for route in node.routes), *asked]
+        for condition in conditions:
+            if isinstance(condition, Condition):
+                for test in tests_of(condition):
+                    tests.setdefault(_variable(test), []).append(test)
         self._schema = workflow.schema
         self._tests = tests
         self._domains: dict[str, Domain] = {}

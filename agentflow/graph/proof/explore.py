@@ -75,6 +75,7 @@ class Step(NamedTuple):
         target: Where it leads; `None` at an end.
         opens: Whether arriving there opens a round.
         limit: Where it leads instead when rounds are out, if the workflow says.
+        seen: What a monitor remembers when it is taken.
     """
 
     kind: Literal["route", "error", "limit", "end"]
@@ -83,16 +84,26 @@ class Step(NamedTuple):
     target: Point | None = None
     opens: bool = False
     limit: Point | None = None
+    seen: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Lack:
-    """Something that would go wrong at a point: what kind, about which field, at which route, and what the state is."""
+    """Something that would go wrong at a point.
+
+    Args:
+        kind: What.
+        name: The field concerned, if one is.
+        route: The route concerned, if one is.
+        box: What the fields may hold then.
+        inside: In a sub-workflow of the node: the nodes on the way to it.
+    """
 
     kind: LackKind
     name: str = ""
     route: Route | None = None
     box: Frozen = ()
+    inside: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +130,10 @@ class Monitor(Protocol):
         """Judge the visit of `node` in a state of `box`, after what was `seen` before."""
         ...
 
+    def asks(self, node: str) -> Condition | None:
+        """The condition that it looks at when `node` is visited, if any."""
+        ...
+
 
 Place = tuple[Point, int]
 """A point in a round."""
@@ -135,6 +150,7 @@ class Walk:
         rounds: The largest number of rounds; default: the workflow's.
         start: What the monitor has seen before the first node.
         kept: Fields that matter at the ends.
+        exact: Keep every round of a point apart, instead of the first only.
     """
 
     workflow: Workflow[Any]
@@ -143,6 +159,7 @@ class Walk:
     rounds: float | None = None
     start: int = 0
     kept: frozenset[str] = frozenset()
+    exact: bool = False
     merged: bool = field(default=False, init=False)
     came: dict[Place, tuple[Place, Step] | None] = field(default_factory=dict, init=False)
     lacks: list[tuple[Lack, Place]] = field(default_factory=list, init=False)
@@ -152,8 +169,10 @@ class Walk:
 
     def __post_init__(self) -> None:
         self.nodes = self.workflow.shape.nodes
-        self.picture = Picture(self.workflow)
-        self.live: Liveness = liveness(self.workflow, self.kept)
+        asked = self._asked()
+        self.picture = Picture(self.workflow, asked.values())
+        reads = {id: condition.reads() for id, condition in asked.items()}
+        self.live: Liveness = liveness(self.workflow, self.kept, reads)
         self._boundaries = self._revisited_boundaries()
         self._expansions: dict[Point, Expansion] = {}
         self._apart: dict[tuple[str, int], set[Point]] = {}
@@ -232,6 +251,13 @@ class Walk:
             target = Point(node, frozen, visited, frozenset(), error, False, seen)
             yield self._intern(target), True, limit
 
+    def _asked(self) -> dict[str, Condition]:
+        """The conditions that the monitor asks, by node."""
+        if self.monitor is None:
+            return {}
+        found = {id: self.monitor.asks(id) for id in self.nodes}
+        return {id: condition for id, condition in found.items() if condition is not None}
+
     def _revisited_boundaries(self) -> frozenset[str]:
         """The nodes that can open a further round: they start rounds and lie on a cycle of any edges."""
         starts = [id for id, node in self.nodes.items() if node.starts_round]
@@ -285,8 +311,8 @@ class Walk:
     def _go(self) -> None:
         assert self.rounds is not None
         rounds = self.rounds
-        exact = False
-        if self.workflow.on_limit is not None:
+        exact = self.exact
+        if self.workflow.on_limit is not None and not exact:
             shorter = self._shorter(rounds)
             exact = shorter is not None
             rounds = rounds if shorter is None else shorter
@@ -472,13 +498,13 @@ class _Expander:
             case "deliver":
                 assert route.field is not None
                 if self._need(box, route.field, "deliver", route):
-                    self.steps.append(Step("end", route, freeze_box(box)))
+                    self.steps.append(Step("end", route, freeze_box(box), seen=seen))
             case "finish":
                 names: Iterable[str] = route.reads or ()
                 if route.when is not None and not isinstance(route.when, Condition):
                     names = ()  # seen to already: reads tell of the condition and the function together
                 if all(self._need(box, name, "finish", route) for name in names):
-                    self.steps.append(Step("end", route, freeze_box(box)))
+                    self.steps.append(Step("end", route, freeze_box(box), seen=seen))
 
     def _enter(
         self,
@@ -492,4 +518,4 @@ class _Expander:
     ) -> None:
         frozen = freeze_box(box)
         for point, opens, limit in self.walk.arrivals(target, box, self.point, seen, error=error):
-            self.steps.append(Step(kind, route, frozen, point, opens, limit))
+            self.steps.append(Step(kind, route, frozen, point, opens, limit, seen))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -44,13 +45,20 @@ def route_reads(route: Route) -> frozenset[str]:
     return frozenset(found)
 
 
-def liveness(workflow: Workflow[Any], kept: frozenset[str] = frozenset()) -> Liveness:
-    """The liveness of every field at every node, by the usual walk against the edges; `kept` matter at every end."""
+def liveness(
+    workflow: Workflow[Any],
+    kept: frozenset[str] = frozenset(),
+    asked: Mapping[str, frozenset[str]] | None = None,
+) -> Liveness:
+    """The liveness of every field at every node, by the usual walk against the edges.
+
+    Args:
+        workflow: The workflow.
+        kept: Fields that matter at every end.
+        asked: Fields that somebody else looks at when a node is visited.
+    """
     shape = workflow.shape
-    extra: dict[str, set[str]] = {}
-    for policy in workflow.policies:
-        if policy.condition is not None:
-            extra.setdefault(policy.node, set()).update(policy.condition.reads())
+    extra = asked or {}
     before = {id: frozenset[str]() for id in shape.nodes}
     after = dict(before)
     into: dict[str, set[str]] = {id: set() for id in shape.nodes}

@@ -1,0 +1,129 @@
+"""Monitors: each follows a path visit by visit and objects when a policy is broken.
+
+A node that holds a sub-workflow is followed inside: what a monitor remembers when the sub-workflow ends is found by a walk
+of its own, once for each thing it may remember on the way in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from agentflow.graph.condition import Condition
+from agentflow.graph.proof.box import Box, Picture, freeze_box
+from agentflow.graph.proof.explore import Lack, Passage, Walk
+from agentflow.graph.proof.story import nodes_on
+
+if TYPE_CHECKING:
+    from agentflow.graph.node import Node
+    from agentflow.graph.policy import Policy
+
+__all__ = ["PolicyMonitor", "names_a_node"]
+
+
+def names_a_node(name: str, path: tuple[str, ...]) -> bool:
+    """Whether `name` means the node at `path`: by its id, or by the path itself."""
+    return name in (path[-1], "/".join(path))
+
+
+@dataclass(eq=False)
+class PolicyMonitor:
+    """Judges one policy.
+
+    Args:
+        policy: Any policy about visits, which is every kind but `ends_within`.
+        inside: The nodes of the sub-workflows that this monitor is in.
+    """
+
+    policy: Policy
+    inside: tuple[str, ...] = ()
+    _touched: set[int] = field(default_factory=set)
+    _passages: dict[tuple[str, int], Passage] = field(default_factory=dict)
+
+    def asks(self, node: str) -> Condition | None:
+        """The condition of `only_if`, at the node it is about."""
+        if self.policy.kind == "only_if" and names_a_node(self.policy.node, (*self.inside, node)):
+            return self.policy.condition
+        return None
+
+    def visit(self, seen: int, node: Node, box: Box, picture: Picture) -> Passage:
+        """Judge the visit of a node, and of what is inside it."""
+        path = (*self.inside, node.id)
+        objection = self._objection(seen, path, box, picture)
+        if objection and self.policy.kind == "only_if":
+            # Go on with the runs that the policy has nothing against.
+            self._narrow(box, picture)
+        success, failure = self._after(seen, path)
+        passage = Passage((success,), (failure,), objection)
+        if node.kind is not None:
+            inner = self._through(failure, node)
+            after = {success if end == failure else end for end in inner.after}
+            passage = Passage(
+                tuple(sorted(after)), inner.after_failure, objection or inner.objection
+            )
+        self._touched.update((*passage.after, *passage.after_failure))
+        return passage
+
+    def _objection(
+        self, seen: int, path: tuple[str, ...], box: Box, picture: Picture
+    ) -> Lack | None:
+        policy = self.policy
+        broken = False
+        match policy.kind:
+            case "must_pass" | "never_after" if names_a_node(policy.other, path):
+                broken = seen == (0 if policy.kind == "must_pass" else 1)
+            case "at_most" if names_a_node(policy.node, path):
+                broken = seen >= policy.count
+            case "only_if" if names_a_node(policy.node, path):
+                assert policy.condition is not None
+                _, fails = picture.split(policy.condition, box, lambda _test, _box: None)
+                if fails:
+                    return Lack("violation", path[-1], box=freeze_box(fails[0]))
+        return Lack("violation", path[-1], box=freeze_box(box)) if broken else None
+
+    def _narrow(self, box: Box, picture: Picture) -> None:
+        assert self.policy.condition is not None
+        holds, _ = picture.split(self.policy.condition, box, lambda _test, _box: None)
+        if len(holds) == 1:
+            box.update(holds[0])
+
+    def _after(self, seen: int, path: tuple[str, ...]) -> tuple[int, int]:
+        """What is remembered after the visit succeeded, and after it failed."""
+        policy = self.policy
+        if not names_a_node(policy.node, path):
+            return seen, seen
+        match policy.kind:
+            case "must_pass":
+                # A check that failed is no check passed.
+                return 1, seen
+            case "never_after":
+                return 1, 1
+            case "at_most":
+                more = min(seen + 1, policy.count + 1)
+                return more, more
+            case _:
+                return seen, seen
+
+    def _through(self, seen: int, node: Node) -> Passage:
+        """What is remembered after the sub-workflow of a node, from a walk inside."""
+        key = node.id, seen
+        found = self._passages.get(key)
+        if found is None:
+            found = self._passages[key] = self._walk_inside(seen, node)
+        return found
+
+    def _walk_inside(self, seen: int, node: Node) -> Passage:
+        assert node.kind is not None
+        child = node.kind.workflow
+        if not child.report.ok:
+            return Passage((seen,), (seen,))
+        inner = PolicyMonitor(self.policy, (*self.inside, node.id))
+        walk = Walk(child, monitor=inner, start=seen)
+        objection = None
+        for lack, place in walk.lacks:
+            if lack.kind == "violation":
+                way = tuple(f"{node.id}/{id}" for id in (*nodes_on(walk, place), *lack.inside))
+                objection = Lack("violation", lack.name, box=lack.box, inside=way)
+                break
+        after = sorted({step.seen for step, _ in walk.ends})
+        return Passage(tuple(after), tuple(sorted({seen, *inner._touched})), objection)
