@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from agentflow.graph.condition import Condition
+from agentflow.graph.excerpt import excerpt
 from agentflow.graph.place import Place, calling_place
 
 __all__ = [
@@ -49,15 +50,17 @@ class Policy:
     def __str__(self) -> str:
         match self.kind:
             case "must_pass":
-                return f"must_pass({self.node!r}, before={self.other!r})"
+                return f"must_pass({excerpt(self.node)}, before={excerpt(self.other)})"
             case "never_after":
-                return f"never_after({self.node!r}, {self.other!r})"
+                return f"never_after({excerpt(self.node)}, {excerpt(self.other)})"
             case "at_most":
-                return f"at_most({self.node!r}, {self.count})"
+                return f"at_most({excerpt(self.node)}, {excerpt(self.count)})"
             case "only_if":
-                return f"only_if({self.node!r}, {self.condition})"
+                condition = self.condition
+                told = str(condition) if isinstance(condition, Condition) else excerpt(condition)
+                return f"only_if({excerpt(self.node)}, {told})"
             case "ends_within":
-                return f"ends_within(rounds={self.rounds})"
+                return f"ends_within(rounds={excerpt(self.rounds)})"
 
 
 def must_pass(node: str, *, before: str) -> Policy:

@@ -291,8 +291,8 @@ def validate(
             return reading.report
         return demanded(reading.workflow, budget=budget, policies=policies)
     name = options.pop("id", "workflow")
-    workflow = assemble(name, subject, place=calling_place(), **options)
-    return demanded(workflow, budget=budget, policies=policies)
+    workflow = assemble(name, subject, place=calling_place(), policies=policies, **options)
+    return demanded(workflow, budget=budget)
 
 
 def assemble(

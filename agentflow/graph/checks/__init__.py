@@ -23,10 +23,12 @@ from agentflow.graph.checks import (
     structure,
 )
 from agentflow.graph.codes import CODES
+from agentflow.graph.excerpt import excerpt
 from agentflow.graph.findings import Finding, Report, Waiver, in_order
 from agentflow.graph.limits import Budget
 from agentflow.graph.policy import Policy
 from agentflow.graph.proof.explore import Walk
+from agentflow.graph.slips import Slips
 from agentflow.graph.workflow import Workflow
 
 __all__ = ["Check", "Proof", "check", "demanded"]
@@ -78,10 +80,20 @@ def demanded(
     report = workflow.report
     if not report.ok:
         return report
-    findings = [*policies_family.judged(workflow, policies)]
-    if budget is not None:
-        findings += bounds.budget(workflow, budget)
+    slips = Slips()
+    found = slips.items("policies", policies, Policy, made="make it with must_pass(…) or its kin")
+    findings = [_of_demand("AF507", workflow, slip) for slip in slips.found]
+    findings += policies_family.judged(workflow, found)
+    given: object = budget
+    if isinstance(given, Budget):
+        findings += bounds.budget(workflow, given)
+    elif given is not None:
+        findings.append(_of_demand("AF118", workflow, f"budget={excerpt(given)} is no Budget"))
     return replace(report, findings=in_order((*report.findings, *findings)))
+
+
+def _of_demand(code: str, workflow: Workflow[Any], message: str) -> Finding:
+    return Finding(code=code, message=message, workflow=workflow.id, place=workflow.place)
 
 
 def _all(workflow: Workflow[Any]) -> Iterator[Finding]:
