@@ -216,7 +216,7 @@ class Facts:
             reader.put(fact)
         if self._backlog is not None:
             self._backlog.append(fact)
-        failures: list[tuple[_Listener, Exception]] = []
+        failures: list[tuple[_Listener, BaseException]] = []
         for listener in self._listeners:
             try:
                 wanted, with_content = listener.accepted(kind)
@@ -226,7 +226,10 @@ class Facts:
                 if with_content and content is not None:
                     told = replace(fact, content=lend(content))
                 answer = listener.observer.event(told)
-            except Exception as error:
+            except (KeyboardInterrupt, SystemExit):
+                raise
+            except BaseException as error:
+                # A cancel, too, is the observer's own here, where nothing is awaited.
                 failures.append((listener, error))
             else:
                 if inspect.isawaitable(answer):
@@ -235,7 +238,7 @@ class Facts:
         for listener, raised in failures:
             self._failed(listener, raised, fact, frame)
 
-    def _failed(self, listener: _Listener, error: Exception, fact: Fact, frame: Frame) -> None:
+    def _failed(self, listener: _Listener, error: BaseException, fact: Fact, frame: Frame) -> None:
         listener.failures += 1
         self.failures += 1
         # Loaded only now: most programs never see an observer fail, and it is slow to load.

@@ -121,8 +121,10 @@ class Run(Generic[R]):
 
         Breaking out of the iteration only stops the reading.
         """
-        if self.bus is None:
+        if self._settled is None:
             raise RuntimeError("the run has not begun: use 'async with engine.start(…) as run'")
+        if self.bus is None:
+            raise RuntimeError("nobody reads this run: start it with 'async with engine.start(…)'")
         return self.bus.read()
 
     async def result(self) -> R:
