@@ -13,7 +13,8 @@ from agentflow.graph.proof.story import details, nodes_on
 
 if TYPE_CHECKING:
     from agentflow.graph.node import Node
-    from agentflow.graph.proof.explore import Lack, Place, Walk
+    from agentflow.graph.proof.explore import Walk
+    from agentflow.graph.proof.points import Lack, Place
     from agentflow.graph.workflow import Workflow
 
 _CODES = {

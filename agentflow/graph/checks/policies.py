@@ -13,7 +13,7 @@ from agentflow.graph.proof.story import details, nodes_on
 
 if TYPE_CHECKING:
     from agentflow.graph.policy import Policy
-    from agentflow.graph.proof.explore import Lack, Place
+    from agentflow.graph.proof.points import Lack, Place
     from agentflow.graph.workflow import Workflow
 
 _CODES = {

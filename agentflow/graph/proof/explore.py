@@ -12,22 +12,23 @@ node may fail before it has provided anything. A condition that is a function ma
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
-from agentflow.graph.condition import Condition, Test
-from agentflow.graph.proof.box import Box, Frozen, Picture, freeze_box
+from agentflow.graph.condition import Condition
+from agentflow.graph.proof.box import Box, Picture, freeze_box
 from agentflow.graph.proof.domain import ABSENT
 from agentflow.graph.proof.liveness import liveness
+from agentflow.graph.proof.points import Expansion, Lack, Monitor, Place, Point, Step
+from agentflow.graph.proof.visit import Expander
 
 if TYPE_CHECKING:
-    from agentflow.graph.node import Node
     from agentflow.graph.proof.liveness import Liveness
     from agentflow.graph.route import Route
     from agentflow.graph.workflow import Workflow
 
-__all__ = ["Expansion", "Lack", "LackKind", "Monitor", "Passage", "Point", "Step", "Walk"]
+__all__ = ["CAP", "Walk"]
 
 CAP: Final = 48
 """How many points of one node are kept apart."""
@@ -37,106 +38,6 @@ _MOST_LAYERS: Final = 64
 
 _MOST_BOUNDARIES: Final = 8
 """How many round boundaries are told apart; with more, any of them may have been visited at any time."""
-
-LackKind = Literal[
-    "requires", "condition", "reads", "deliver", "finish", "uncovered", "unproved", "violation"
-]
-
-
-class Point(NamedTuple):
-    """A node on arrival, and all that decides what may follow.
-
-    Attributes:
-        node: Its id.
-        box: What the fields that matter may hold.
-        visited: The round boundaries that were visited before; `None` if merged, so that it may be any.
-        handled: The error nodes that were entered in this round.
-        failed: Whether this visit is that of an error node.
-        limited: Whether rounds have run out and `on_limit` was entered.
-        seen: What a monitor remembers.
-    """
-
-    node: str
-    box: Frozen
-    visited: frozenset[str] | None = frozenset()
-    handled: frozenset[str] = frozenset()
-    failed: bool = False
-    limited: bool = False
-    seen: int = 0
-
-
-class Step(NamedTuple):
-    """One way on from a point.
-
-    Attributes:
-        kind: By a route, by the node's failure, because rounds are out, or the end of the run.
-        route: The route, if one is taken.
-        box: What the fields may hold when it is taken.
-        target: Where it leads; `None` at an end.
-        opens: Whether arriving there opens a round.
-        limit: Where it leads instead when rounds are out, if the workflow says.
-        seen: What a monitor remembers when it is taken.
-    """
-
-    kind: Literal["route", "error", "limit", "end"]
-    route: Route | None
-    box: Frozen
-    target: Point | None = None
-    opens: bool = False
-    limit: Point | None = None
-    seen: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Lack:
-    """Something that would go wrong at a point.
-
-    Args:
-        kind: What.
-        name: The field concerned, if one is.
-        route: The route concerned, if one is.
-        box: What the fields may hold then.
-        inside: In a sub-workflow of the node: the nodes on the way to it.
-    """
-
-    kind: LackKind
-    name: str = ""
-    route: Route | None = None
-    box: Frozen = ()
-    inside: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Expansion:
-    """What may follow from a point, and what may go wrong there."""
-
-    steps: tuple[Step, ...]
-    lacks: tuple[Lack, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Passage:
-    """What a monitor says of a visit: what it remembers after success and after failure, and whether it objects."""
-
-    after: tuple[int, ...]
-    after_failure: tuple[int, ...]
-    objection: Lack | None = None
-
-
-class Monitor(Protocol):
-    """Follows a path visit by visit, to judge it."""
-
-    def visit(self, seen: int, node: Node, box: Box, picture: Picture) -> Passage:
-        """Judge the visit of `node` in a state of `box`, after what was `seen` before."""
-        ...
-
-    def asks(self, node: str) -> Condition | None:
-        """The condition that it looks at when `node` is visited, if any."""
-        ...
-
-
-Place = tuple[Point, int]
-"""A point in a round."""
 
 
 @dataclass(eq=False)
@@ -223,7 +124,7 @@ class Walk:
         """What may follow from a point; worked out once."""
         found = self._expansions.get(point)
         if found is None:
-            found = self._expansions[point] = _Expander(self, point).expansion()
+            found = self._expansions[point] = Expander(self, point).expansion()
         return found
 
     def arrivals(
@@ -398,124 +299,3 @@ class Walk:
                     seen.add(step.target)
                     waiting.append(step.target)
         return frozenset(found)
-
-
-class _Expander:
-    """Works out what may follow from one point, in the order in which the engine makes a visit."""
-
-    def __init__(self, walk: Walk, point: Point) -> None:
-        self.walk = walk
-        self.point = point
-        self.node = walk.nodes[point.node]
-        self.picture = walk.picture
-        self.steps: list[Step] = []
-        self.lacks: list[Lack] = []
-
-    def expansion(self) -> Expansion:
-        box = dict(self.point.box)
-        if self._require(box):
-            passage = self._watched(box)
-            for seen in passage.after_failure:
-                self._fail(box, seen)
-            for seen in passage.after:
-                self._succeed(dict(box), seen)
-        return Expansion(tuple(self.steps), tuple(self.lacks))
-
-    def _require(self, box: Box) -> bool:
-        return all(self._need(box, name, "requires") for name in self.node.requires)
-
-    def _need(self, box: Box, name: str, kind: LackKind, route: Route | None = None) -> bool:
-        """Note when a field may be missing, and go on with the runs in which it is not; false if there are none."""
-        mask = box.get(name, ABSENT)
-        if mask & ABSENT:
-            self.lacks.append(Lack(kind, name, route, freeze_box(box)))
-            mask &= ~ABSENT
-            box[name] = mask
-        return bool(mask)
-
-    def _watched(self, box: Box) -> Passage:
-        seen = self.point.seen
-        if self.walk.monitor is None:
-            return Passage((seen,), (seen,))
-        passage = self.walk.monitor.visit(seen, self.node, box, self.picture)
-        if passage.objection is not None:
-            self.lacks.append(passage.objection)
-        return passage
-
-    def _fail(self, box: Box, seen: int) -> None:
-        handler = self.node.on_error or self.walk.workflow.on_error
-        if handler is None or handler == self.node.id or self.point.failed:
-            return
-        if handler not in self.point.handled:
-            self._enter("error", None, handler, box, seen, error=True)
-
-    def _succeed(self, box: Box, seen: int) -> None:
-        for name in self.node.provides:
-            self.picture.write(box, name, sure=True)
-        for name in self.node.may_provide:
-            self.picture.write(box, name, sure=False)
-        rest, certain = [box], True
-        for route in self.node.routes:
-            matched, rest, decided = self._match(route, rest)
-            certain = certain and decided
-            for one in matched:
-                self._take(route, one, seen)
-        kind: LackKind = "uncovered" if certain else "unproved"
-        self.lacks.extend(Lack(kind, box=freeze_box(one)) for one in rest)
-
-    def _match(self, route: Route, boxes: list[Box]) -> tuple[list[Box], list[Box], bool]:
-        """The parts of what may be that a route takes and leaves, and whether that is certain."""
-        if route.when is None:
-            return boxes, [], True
-        matched: list[Box] = []
-        rest: list[Box] = []
-        if isinstance(route.when, Condition):
-            notice = self._noticed(route)
-            for box in boxes:
-                yes, no = self.picture.split(route.when, box, notice)
-                matched += yes
-                rest += no
-            return matched, rest, True
-        for box in boxes:
-            read = dict(box)
-            if all(self._need(read, name, "reads", route) for name in route.reads or ()):
-                matched.append(read)
-                rest.append(dict(read))
-        return matched, rest, False
-
-    def _noticed(self, route: Route) -> Callable[[Test, Box], None]:
-        def notice(test: Test, box: Box) -> None:
-            if test.op not in ("exists", "is_none") and box.get(test.path[0], ABSENT) & ABSENT:
-                self.lacks.append(Lack("condition", test.path[0], route, freeze_box(box)))
-
-        return notice
-
-    def _take(self, route: Route, box: Box, seen: int) -> None:
-        match route.kind:
-            case "to":
-                assert route.target is not None
-                self._enter("route", route, route.target, box, seen)
-            case "deliver":
-                assert route.field is not None
-                if self._need(box, route.field, "deliver", route):
-                    self.steps.append(Step("end", route, freeze_box(box), seen=seen))
-            case "finish":
-                names: Iterable[str] = route.reads or ()
-                if route.when is not None and not isinstance(route.when, Condition):
-                    names = ()  # seen to already: reads tell of the condition and the function together
-                if all(self._need(box, name, "finish", route) for name in names):
-                    self.steps.append(Step("end", route, freeze_box(box), seen=seen))
-
-    def _enter(
-        self,
-        kind: Literal["route", "error"],
-        route: Route | None,
-        target: str,
-        box: Box,
-        seen: int,
-        *,
-        error: bool = False,
-    ) -> None:
-        frozen = freeze_box(box)
-        for point, opens, limit in self.walk.arrivals(target, box, self.point, seen, error=error):
-            self.steps.append(Step(kind, route, frozen, point, opens, limit, seen))

@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from agentflow.graph.bounds import Bound, Bounds, Cost, cost_of
-from agentflow.graph.proof.explore import Point, Walk
+from agentflow.graph.proof.explore import Walk
+from agentflow.graph.proof.points import Point
 
 if TYPE_CHECKING:
     from agentflow.graph.workflow import Workflow

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from agentflow.graph.condition import Condition
 from agentflow.graph.proof.box import Box, Picture, freeze_box
-from agentflow.graph.proof.explore import Lack, Passage, Walk
+from agentflow.graph.proof.explore import Walk
+from agentflow.graph.proof.points import Lack, Passage
 from agentflow.graph.proof.story import nodes_on
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from agentflow.graph.proof.box import Frozen, Picture, tests_of
 
 if TYPE_CHECKING:
     from agentflow.graph.node import Node
-    from agentflow.graph.proof.explore import Place, Step, Walk
+    from agentflow.graph.proof.explore import Walk
+    from agentflow.graph.proof.points import Place, Step
 
 __all__ = ["details", "nodes_on", "situation"]
 
