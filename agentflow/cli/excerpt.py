@@ -66,7 +66,7 @@ class Sources:
                 # As Python reads its own files, with the encoding that they declare.
                 with tokenize.open(self._folder / file) as stream:
                     self._files[file] = _Source(stream.read())
-            except (OSError, SyntaxError, UnicodeDecodeError):
+            except (OSError, SyntaxError, ValueError):
                 self._files[file] = None
         return self._files[file]
 

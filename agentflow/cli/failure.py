@@ -37,9 +37,8 @@ def failure_lines(
         trace = _trimmed(trace)
     if verbose or _has_lines(trace):
         yield ()
-        for text in _without_notes(trace).format():
-            for line in text.rstrip("\n").split("\n"):
-                yield ((line, "quiet"),)
+        for line in "".join(_without_notes(trace).format()).rstrip("\n").split("\n"):
+            yield ((line, "quiet"),)
 
 
 def _headline(error: BaseException) -> str:

@@ -84,6 +84,8 @@ class Imports:
         loaded = sys.modules.get(name)
         if loaded is not None and _lies_at(loaded, path):
             return loaded
+        if loaded is None and _is_found(name, path):
+            return _module(name, str(path), lambda: importlib.import_module(name))
         while name in sys.modules:
             # Named like a module that is in use, of the standard library perhaps: that one must stay what it is.
             name += "_"
@@ -146,6 +148,12 @@ def _home(path: Path) -> tuple[Path, str]:
 def _identifier(stem: str) -> str:
     # A dot would make a package of what stands before it.
     return stem.replace(".", "_")
+
+
+def _is_found(name: str, path: Path) -> bool:
+    """Whether an import of `name` would load the file."""
+    spec = importlib.util.find_spec(name)
+    return spec is not None and spec.origin is not None and Path(spec.origin).resolve() == path
 
 
 def _executed(name: str, path: Path) -> ModuleType:

@@ -9,8 +9,22 @@ import typer
 
 from agentflow.cli.importing import ImportFailed, Imports
 from agentflow.cli.target import FileTarget, ModuleTarget, parse_target
+from agentflow.run.engine import Engine
 
-__all__ = ["model_of"]
+__all__ = ["bind_model", "model_of"]
+
+
+def bind_model(engine: Engine[Any], text: str, imports: Imports) -> None:
+    """Give the engine the model that `text` names, in place of its default one.
+
+    Raises:
+        BadParameter: `text` names none.
+    """
+    model = model_of(text, imports)
+    try:
+        engine.rebind(model=model)
+    except (TypeError, ValueError) as error:
+        raise _bad(str(error)) from None
 
 
 def model_of(text: str, imports: Imports) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,8 +72,14 @@ def _error(error: BaseException) -> dict[str, Any]:
 
 def _json(value: Any) -> str:
     """JSON of whatever a run may deliver: pydantic knows how, and what it does not know is written as its text."""
-    from pydantic_core import to_json
+    from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
 
-    return to_json(
-        value, indent=2, fallback=str, bytes_mode="base64", inf_nan_mode="strings"
-    ).decode()
+    try:
+        text = to_json(
+            value, indent=2, fallback=str, bytes_mode="base64", inf_nan_mode="strings"
+        ).decode()
+    except PydanticSerializationError:
+        # Text that is no Unicode, such as half of a surrogate pair, has a spelling in JSON all the same.
+        plain = to_jsonable_python(value, fallback=str, bytes_mode="base64", inf_nan_mode="strings")
+        text = json.dumps(plain, indent=2)
+    return text

@@ -94,7 +94,7 @@ def _job(
     from agentflow.cli.budget import budget_of
     from agentflow.cli.job import Job
     from agentflow.cli.loading import load
-    from agentflow.cli.model import model_of
+    from agentflow.cli.model import bind_model
     from agentflow.cli.run_input import check_input, input_of
     from agentflow.cli.single import single_engine
     from agentflow.cli.target import parse_target
@@ -107,6 +107,5 @@ def _job(
     engine = single_engine(load(parse_target(target), imports), target)
     check_input(engine.workflow, given)
     if model is not None:
-        bound = model_of(model, imports)
-        engine.rebind(model=bound)
+        bind_model(engine, model, imports)
     return Job(engine, given, limits, timeout, run_id)

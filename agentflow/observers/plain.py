@@ -83,9 +83,8 @@ class PlainProgress:
     def _end(self, at: float) -> str:
         progress = self._progress
         spent = spending_text(progress.spent)
-        note = f" ({progress.note})" if progress.note else ""
         told = f": {spent}" if spent else ""
-        return f"run {progress.state} in {progress.elapsed(at):.2f} s{note}{told}"
+        return f"run {progress.state} in {progress.elapsed(at):.2f} s{told}"
 
 
 def _is_told(number: int) -> bool:

@@ -32,8 +32,7 @@ def finding_lines(finding: Finding, sources: Sources) -> Iterator[Line]:
     """One finding, with the lines of the file that it is about."""
     role = _ROLES[finding.severity]
     yield (
-        (finding.severity, role),
-        (f"[{finding.code}]", role),
+        (f"{finding.severity}[{finding.code}]", role),
         (": ", "strong"),
         (finding.message, "strong"),
     )

@@ -1,0 +1,142 @@
+"""The small commands, and what is true of all of them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from agentflow import __version__
+from agentflow.graph.codes import CODES
+from tests.cli.flows import BROKEN, SOUND
+from tests.cli.shell import Project
+
+Snapshot = Callable[[str, str], None]
+
+
+def test_help_lists_the_commands(project: Project, snapshot: Snapshot) -> None:
+    ended = project.agentflow("--help")
+    assert ended.code == 0
+    snapshot("help.txt", ended.out)
+
+
+@pytest.mark.parametrize("command", ["validate", "explain", "graph", "run", "schema"])
+def test_every_command_has_help(project: Project, command: str) -> None:
+    ended = project.agentflow(command, "--help")
+    assert ended.code == 0
+    assert f"Usage: agentflow {command}" in ended.out
+
+
+def test_help_loads_neither_the_engine_nor_what_draws_on_terminals(project: Project) -> None:
+    code = (
+        "import sys\nfrom agentflow.cli.main import app\n"
+        "app(['--help'], standalone_mode=False)\n"
+        "sys.stderr.write(' '.join(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(done.stderr.split())
+    assert "typer" in loaded
+    assert not loaded & {
+        "rich",
+        "pydantic",
+        "anyio",
+        "yaml",
+        "networkx",
+        "agentflow.graph.workflow",
+    }
+
+
+def test_validating_without_a_terminal_does_not_load_rich(project: Project) -> None:
+    project.write("flow.py", SOUND + "\nimport sys\nassert 'rich' not in sys.modules\n")
+    code = (
+        "import sys\nfrom agentflow.cli.main import app\n"
+        "app(['validate', 'flow.py'], standalone_mode=False)\n"
+        "assert 'rich' not in sys.modules"
+    )
+    subprocess.run(
+        [sys.executable, "-c", code], check=True, cwd=project.folder, capture_output=True
+    )
+
+
+def test_the_version_is_told(project: Project) -> None:
+    assert project.agentflow("--version").out == f"agentflow {__version__}\n"
+
+
+def test_no_command_shows_the_help_and_is_bad_usage(project: Project) -> None:
+    assert project.agentflow().code == 2
+
+
+def test_python_m_agentflow_is_agentflow(project: Project) -> None:
+    ended = project.process("--version")
+    assert (ended.code, ended.out) == (0, f"agentflow {__version__}\n")
+
+
+def test_a_code_is_explained(project: Project, snapshot: Snapshot) -> None:
+    ended = project.agentflow("explain", "AF113")
+    assert ended.code == 0
+    snapshot("explain.txt", ended.out)
+    assert project.agentflow("explain", "af113").out == ended.out
+
+
+def test_all_codes_are_listed(project: Project) -> None:
+    lines = project.agentflow("explain").out.splitlines()
+    assert [line.split()[:2] for line in lines] == [
+        [code, entry.severity] for code, entry in CODES.items()
+    ]
+
+
+def test_a_code_that_does_not_exist_has_neighbours(project: Project) -> None:
+    ended = project.agentflow("explain", "AF1066")
+    assert ended.code == 2
+    assert "did you mean AF106" in ended.err
+
+
+@pytest.mark.parametrize(("format", "first"), [("mermaid", "flowchart"), ("dot", "digraph")])
+def test_a_workflow_is_drawn(project: Project, format: str, first: str) -> None:
+    project.write("flow.py", "print('noise')\n" + SOUND)
+    ended = project.agentflow("graph", "flow.py", "--format", format)
+    assert ended.code == 0
+    assert first in ended.out.splitlines()[0] + ended.out
+    assert "look_up" in ended.out
+    assert "noise" not in ended.out
+
+
+@pytest.mark.parametrize("target", ["flow.py", "flow.json"])
+def test_a_refused_workflow_is_drawn_with_its_findings_marked(
+    project: Project, target: str
+) -> None:
+    project.write("flow.py", BROKEN)
+    project.write(
+        "flow.json",
+        json.dumps(
+            {
+                "id": "one",
+                "nodes": [
+                    {
+                        "id": "look_up",
+                        "run": "os:getcwd",
+                        "provides": ["x"],
+                        "routes": [{"to": "repl"}],
+                    }
+                ],
+            }
+        ),
+    )
+    ended = project.agentflow("graph", target)
+    assert ended.code == 0
+    assert "AF106" in ended.out
+    assert f"agentflow validate {target}" in ended.err
+
+
+def test_there_has_to_be_one_workflow_to_draw(project: Project) -> None:
+    project.write("flow.py", SOUND)
+    project.write("other.py", SOUND)
+    several = project.agentflow("graph", ".")
+    assert several.code == 2
+    assert "flow.py:workflow, other.py:workflow" in several.err
+    none = project.agentflow("graph", "nowhere.py")
+    assert (none.code, none.out) == (2, "")
+    assert "error[AF001]" in none.err
