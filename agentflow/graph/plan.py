@@ -27,7 +27,7 @@ __all__ = ["Plan", "PlanNode", "PlanRoute", "compile_plan", "result_contract"]
 class PlanRoute:
     """A route with its target and its test resolved."""
 
-    __slots__ = ("field", "function", "index", "route", "target", "test", "trusted")
+    __slots__ = ("field", "function", "index", "route", "target", "test")
 
     def __init__(self, route: Route, index: int) -> None:
         self.route = route
@@ -35,8 +35,6 @@ class PlanRoute:
         self.target: PlanNode | None = None
         self.field = route.field if route.kind == "deliver" else None
         self.function = route.function
-        # Conditions as data always answer with a bool; a function of the author's is held to it at every call.
-        self.trusted = isinstance(route.when, Condition)
         self.test: Callable[[Any], Any] | None
         if isinstance(route.when, Condition):
             self.test = route.when.predicate
