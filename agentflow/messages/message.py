@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from agentflow.messages.part import Part, ReasoningPart, TextPart, ToolCall, ToolResult
 
@@ -24,8 +26,16 @@ Provenance = Literal["input", "notice", "memory", "contributed", "model", "tool"
 """Who made a message."""
 
 
+class _Remembered:
+    """Room for what is worked out once of a message, beside its fields: a long conversation is looked at at every step."""
+
+    __slots__ = ("_chars", "_digest")
+    _chars: int
+    _digest: str
+
+
 @dataclass(frozen=True, slots=True)
-class Message:
+class Message(_Remembered):
     """One thing that was said, by whom, and where it comes from.
 
     Args:
@@ -42,7 +52,14 @@ class Message:
     id: str | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "content", tuple(self.content))
+        parts = self.content if isinstance(self.content, tuple) else tuple(self.content)
+        for part in parts:
+            if not isinstance(part, Part):
+                raise TypeError(
+                    f"{part!r} is no part of a message: content is made of TextPart, ReasoningPart, ToolCall and "
+                    f"ToolResult; for a plain text use user(text), system(text) or assistant(text)"
+                )
+        object.__setattr__(self, "content", parts)
 
     @property
     def text(self) -> str:
@@ -67,23 +84,34 @@ class Message:
     @property
     def chars(self) -> int:
         """Its size: the characters of its texts, tool arguments and results."""
-        return sum(_chars(part) for part in self.content)
+        try:
+            return self._chars
+        except AttributeError:
+            object.__setattr__(self, "_chars", sum(map(_chars_of, self.content)))
+            return self._chars
+
+    @property
+    def digest(self) -> str:
+        """A digest of what it says, the same in every process; id and provenance do not count."""
+        try:
+            return self._digest
+        except AttributeError:
+            said = repr((self.role, self.content)).encode("utf-8", "surrogatepass")
+            object.__setattr__(self, "_digest", hashlib.sha256(said).hexdigest())
+            return self._digest
 
 
-def _chars(part: Part) -> int:
+def _chars_of(part: Part) -> int:
     match part:
         case TextPart() | ReasoningPart():
             return len(part.text)
-        case ToolCall():
-            return len(part.name) + (len(_json(part.arguments)) if part.arguments else 0)
         case ToolResult():
             return len(part.content)
-
-
-def _json(arguments: Mapping[str, Any]) -> str:
-    import json
-
-    return json.dumps(arguments, ensure_ascii=False, default=repr)
+        case ToolCall():
+            if not part.arguments:
+                return len(part.name)
+            text = json.dumps(part.arguments, ensure_ascii=False, default=repr)
+            return len(part.name) + len(text)
 
 
 def system(text: str, *, provenance: Provenance = "contributed", id: str | None = None) -> Message:

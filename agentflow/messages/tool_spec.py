@@ -20,4 +20,8 @@ class ToolSpec:
     parameters: Mapping[str, Any]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "parameters", freeze(dict(self.parameters)))
+        object.__setattr__(self, "parameters", freeze(_dict(self.parameters)))
+
+
+def _dict(mapping: Mapping[str, Any]) -> dict[str, Any]:
+    return mapping if isinstance(mapping, dict) else dict(mapping)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 
 import anyio.lowlevel
@@ -36,9 +36,10 @@ class MockModel:
         name: What facts and receipts call it.
         usage: The figures that it reports where a reply has none of its own; without them it reports nothing.
         chunking: How answers are cut into chunks.
+        keep: How many of the latest requests are kept.
 
     Attributes:
-        requests: Every request so far, for tests to look at.
+        requests: The latest requests, for tests to look at.
     """
 
     def __init__(
@@ -48,6 +49,7 @@ class MockModel:
         name: str = "mock",
         usage: UsageChunk | None = None,
         chunking: Chunking | None = None,
+        keep: int = 1000,
     ) -> None:
         self.rules = tuple(rules)
         for rule in self.rules:
@@ -57,7 +59,7 @@ class MockModel:
         self.usage = usage
         self.chunking = Chunking() if chunking is None else chunking
         self.reports = frozenset() if usage is None else frozenset(usage.known())
-        self.requests: list[MockRequest] = []
+        self.requests: deque[MockRequest] = deque(maxlen=keep)
         self._uses: Counter[int] = Counter()
 
     def generate(self, request: MockRequest) -> MockReply:

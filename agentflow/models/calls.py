@@ -116,10 +116,12 @@ class BoundModels:
         ctx = self._ctx
         ctx.check_open()
         chosen = self._models.find(model)
+        reading = _transport(chosen, transport)
         request = request_of(
             ctx,
             chosen,
-            _transport(chosen, transport),
+            reading,
+            reading.prepare(),
             input,
             instructions=instructions,
             tools=tools,

@@ -11,7 +11,7 @@ from agentflow.graph.frozen import freeze
 from agentflow.messages.message import Message, as_messages, system
 from agentflow.messages.tool_spec import ToolSpec
 from agentflow.models.model import Model
-from agentflow.models.transport import Transport
+from agentflow.models.transport import Preparation, Transport
 
 if TYPE_CHECKING:
     from agentflow.run.context import NodeContext
@@ -42,7 +42,7 @@ class ModelRequest:
         return (
             self.model.name,
             self.transport.name,
-            tuple((message.role, message.content) for message in self.messages),
+            tuple(message.digest for message in self.messages),
             tuple((tool.name, tool.parameters) for tool in self.tools),
             self.tool_choice,
             self.max_output_tokens,
@@ -55,6 +55,7 @@ def request_of(
     ctx: NodeContext,
     model: Model,
     transport: Transport,
+    preparation: Preparation,
     input: Any,
     *,
     instructions: str | None,
@@ -63,12 +64,11 @@ def request_of(
     max_output_tokens: int | None,
     parameters: Mapping[str, Any] | None,
 ) -> ModelRequest:
-    """Prepare the transport, assemble the messages, and fix the request.
+    """Assemble the messages, and fix the request.
 
     Raises:
         ContractError: The input is no message, a tool is none, or the tool choice names no offered tool.
     """
-    preparation = transport.prepare()
     where = f"node {ctx.node_id!r}: ctx.model.invoke"
     try:
         given = as_messages(input)

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from agentflow.errors import ToolDenied
-from agentflow.graph.calling import takes
 from agentflow.run.decide import UNRECOVERABLE
 from agentflow.run.effects import emit
 
@@ -56,7 +55,7 @@ def _own(tool: Tool, input: dict[str, Any], ctx: ToolContext) -> Callable[[], An
     own = tool.authorize
     if isinstance(own, bool) or own is None:
         return lambda: own
-    return lambda: own(input, ctx) if takes(own, 2) else own(input)
+    return lambda: own(input, ctx) if tool.authorize_takes_context else own(input)
 
 
 async def _verdict(who: str, ask: Callable[[], Any]) -> str | None:

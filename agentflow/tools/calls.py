@@ -190,7 +190,7 @@ class BoundTools:
             if not performance.recorded:
                 began = ctx.run.monotonic()
                 value = await handle(
-                    tool, permit.input, lambda attempt: self._context(permit, attempt)
+                    tool, permit.given, permit.input, lambda number: self._context(permit, number)
                 )
                 invocation = Invocation(
                     id=permit.key,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
@@ -28,12 +28,18 @@ _THREADS: Final = 100
 _limiter: RunVar[anyio.CapacityLimiter] = RunVar("agentflow_tool_threads")
 
 
-async def handle(tool: Tool, input: dict[str, Any], make: Callable[[int], ToolContext]) -> Any:
+async def handle(
+    tool: Tool,
+    given: Mapping[str, Any],
+    input: dict[str, Any],
+    make: Callable[[int], ToolContext],
+) -> Any:
     """Call the handler until a try succeeds, every try counted, and return its checked value.
 
     Args:
         tool: The tool.
-        input: Its validated arguments.
+        given: Its arguments as they were given: every further try starts from them, whatever the last one did to its own.
+        input: The same, validated.
         make: Makes the context of a try.
 
     Raises:
@@ -44,6 +50,8 @@ async def handle(tool: Tool, input: dict[str, Any], make: Callable[[int], ToolCo
     tries = tool.retries + 1
     for attempt in range(1, tries + 1):
         ctx = make(attempt)
+        if attempt > 1:
+            input = tool.input.accept(given)
         spend(ctx.node, "tool_calls")
         _emit(ctx, "tool.started", {"try": attempt}, content=input)
         try:

@@ -40,6 +40,7 @@ class Tool:
         kind: What the author says of it, such as `read`. A declaration: it permits and forbids nothing.
         timeout: Seconds that one try may take.
         retries: How many further tries follow a failed one.
+        spec: What a model is told of it.
     """
 
     id: str
@@ -53,15 +54,19 @@ class Tool:
     timeout: float | None = None
     retries: int = 0
     place: Place = field(default_factory=Place)
+    spec: ToolSpec = field(init=False)
+    authorize_takes_context: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        spec = ToolSpec(self.id, self.description, self.input.schema)
+        object.__setattr__(self, "spec", spec)
+        own = self.authorize
+        asked = own is not None and not isinstance(own, bool) and takes(own, 2)
+        object.__setattr__(self, "authorize_takes_context", asked)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function, without an engine and without any check."""
         return self.handler(*args, **kwargs)
-
-    @property
-    def spec(self) -> ToolSpec:
-        """What a model is told of it."""
-        return ToolSpec(self.id, self.description, self.input.schema)
 
     @property
     def parameters(self) -> Mapping[str, Any]:

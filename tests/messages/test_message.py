@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
+import pickle
 from typing import Any
 
 import pytest
@@ -57,6 +59,21 @@ def test_nothing_of_a_message_can_be_changed() -> None:
     call = ToolCall("c", "t", given)
     given["a"].append(2)
     assert call.arguments == {"a": [1]}
+
+
+def test_content_that_is_no_part_is_refused_with_what_to_use() -> None:
+    with pytest.raises(TypeError, match=r"for a plain text use user\(text\)"):
+        Message("user", "Hi.")  # type: ignore[arg-type]
+
+
+def test_what_is_remembered_of_a_message_is_no_part_of_it() -> None:
+    used, fresh = user("Hi."), user("Hi.")
+    assert (used.chars, used.digest) == (3, user("Hi.", id="m-1").digest)
+    assert used == fresh
+    assert repr(used) == repr(fresh)
+    for copied in (copy.deepcopy(used), pickle.loads(pickle.dumps(used))):
+        assert (copied, copied.digest) == (used, used.digest)
+    assert used.digest != system("Hi.").digest
 
 
 def test_a_state_shares_messages_instead_of_copying_them() -> None:

@@ -286,6 +286,10 @@ async def test_requests_are_kept_for_the_test_to_look_at() -> None:
     await said(model, "one")
     await said(model, "two")
     assert [asked.text for asked in model.requests] == ["one", "two"]
+    latest = MockModel([Rule(reply="a")], keep=1)
+    await said(latest, "one")
+    await said(latest, "two")
+    assert [asked.text for asked in latest.requests] == ["two"]
 
 
 async def test_the_model_can_be_interrupted_between_any_two_chunks() -> None:

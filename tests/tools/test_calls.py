@@ -249,6 +249,23 @@ async def test_retries_are_tries_and_every_try_counts() -> None:
     assert recorder.kinds()[-1] == "tool.completed"
 
 
+async def test_every_try_starts_from_the_arguments_as_they_were_given() -> None:
+    seen: list[list[int]] = []
+
+    @tool(retries=1)
+    async def consume(items: list[int]) -> int:
+        seen.append(list(items))
+        items.clear()
+        if len(seen) == 1:
+            raise OSError
+        return len(seen)
+
+    given = {"items": [1, 2]}
+    await fake_context(tools=[consume]).tools.invoke("consume", given)
+    assert seen == [[1, 2], [1, 2]]
+    assert given == {"items": [1, 2]}
+
+
 async def test_a_retry_that_nobody_paid_for_does_not_start() -> None:
     ctx = fake_context(tools=[tool(broken, retries=9)], budget=Budget(tool_calls=2))
     with pytest.raises(BudgetExceeded) as caught:
