@@ -40,12 +40,12 @@ def graph(
     from agentflow.cli.output import claimed_stdout
     from agentflow.cli.single import single_workflow
     from agentflow.cli.target import parse_target
-    from agentflow.graph import draw
+    from agentflow.graph.draw import to_dot, to_mermaid
 
     with claimed_stdout() as stdout, Imports() as imports:
         workflow, report = single_workflow(load(parse_target(target), imports), target)
         findings = report.findings
-        picture = draw.to_dot if format is Format.dot else draw.to_mermaid
+        picture = to_dot if format is Format.dot else to_mermaid
         stdout.write(picture(workflow, findings).rstrip("\n") + "\n")
         if findings:
             number = f"{len(findings)} finding{'' if len(findings) == 1 else 's'}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TextIO
 
@@ -45,7 +45,8 @@ class LiveProgress:
         workflow: What is run; gives the nodes that have not been visited yet.
         stream: The terminal.
         budget: The limits of the run, to be shown beside what is spent.
-        console: A console in its place, for tests.
+        console: A console in its place.
+        clock: Seconds that never go back.
     """
 
     def __init__(
@@ -55,11 +56,13 @@ class LiveProgress:
         *,
         budget: Budget | None = None,
         console: Console | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._name = str(workflow.id)
         self._max_rounds = workflow.max_rounds
         self._allowed = {} if budget is None else budget.limits()
         self._nodes = tuple(str(node.id) for node in workflow.nodes)
+        self._clock = clock
         self._progress = Progress()
         self._note = ""
         # Facts come from the run's thread, the picture is drawn in another.
@@ -89,7 +92,7 @@ class LiveProgress:
 
     def event(self, fact: Fact) -> None:
         with self._lock:
-            self._progress.take(fact, time.monotonic())
+            self._progress.take(fact, self._clock())
 
     def note(self, text: str) -> None:
         """Show a line that no fact tells, such as why the run is about to be cancelled."""
@@ -99,7 +102,7 @@ class LiveProgress:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         with self._lock:
             yield self.picture(
-                time.monotonic(), options.max_width, options.size.height, plain=options.ascii_only
+                self._clock(), options.max_width, options.size.height, plain=options.ascii_only
             )
 
     def picture(self, now: float, width: int, height: int, *, plain: bool = False) -> Group:
