@@ -108,6 +108,10 @@ class Test(Condition):
     op: str
     value: Any = None
 
+    def __hash__(self) -> int:
+        # Without the value: it may be a list, which has no hash.
+        return hash((self.path, self.op))
+
     def reads(self) -> frozenset[str]:
         return frozenset(self.path[:1])
 

@@ -246,7 +246,7 @@ def shadowed(state: Any) -> dict[str, Any]:
 first_shadowed = shadowed
 
 
-def shadowed(state: Any) -> dict[str, Any]:  # type: ignore[no-redef]  # noqa: F811
+def shadowed(state: Any) -> dict[str, Any]:  # type: ignore[no-redef]
     return {"answer": "second"}
 
 
@@ -303,7 +303,7 @@ def test_everything_that_has_no_form_is_told_at_once() -> None:
     class Local(TypedDict):
         answer: str
 
-    error = refusal(assemble("w", [first], place=None, state=Local, result=Optional[str]))
+    error = refusal(assemble("w", [first], place=None, state=Local, result=Optional[str]))  # noqa: UP045
 
     assert error.pointer == "/state"
     assert [line.partition(":")[0] for line in str(error).splitlines()] == [

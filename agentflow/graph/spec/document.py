@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from agentflow.errors import SpecError
+from agentflow.graph.excerpt import excerpt
 from agentflow.graph.spec.pointer import below
 from agentflow.graph.spec.text import PARSERS, Flawed, kind_of
 
@@ -41,7 +42,7 @@ def document_of(source: Mapping[str, Any] | str | os.PathLike[str]) -> Document:
         return Document({name: _plain(value) for name, value in source.items()})
     if not isinstance(source, str | os.PathLike):
         raise SpecError(
-            f"{source!r} is no specification", hint="give a mapping, or the path of a file"
+            f"{excerpt(source)} is no specification", hint="give a mapping, or the path of a file"
         )
     file = os.fspath(source)
     parse = PARSERS.get(Path(file).suffix.lower())
@@ -102,12 +103,14 @@ def _flaw(value: Any) -> str:
             return value.flaw
         case Mapping():
             wrong = next((name for name in value if not isinstance(name, str)), _FINE)
-            return "" if wrong is _FINE else f"the key {wrong!r} is {kind_of(wrong)}, not text"
+            return (
+                "" if wrong is _FINE else f"the key {excerpt(wrong)} is {kind_of(wrong)}, not text"
+            )
         case float() if not math.isfinite(value):
             return f"{value!r} is no number of JSON"
         case None | str() | int() | float() | list():
             return ""
-    return f"{value!r} is {kind_of(value)}, which JSON does not have"
+    return f"{excerpt(value)} is {kind_of(value)}, which JSON does not have"
 
 
 _FINE: Any = object()

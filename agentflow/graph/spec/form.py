@@ -148,9 +148,7 @@ def _choice(error: ValidationError, path: _Path) -> Iterator[Flaw]:
     given: Any = error.instance
     if all(list(branch) == ["required"] for branch in branches):
         keys = [branch["required"][0] for branch in branches]
-        there = [key for key in keys if key in given]
-        told = f"both {there[0]!r} and {there[1]!r} are there" if there else "none is there"
-        yield Flaw(path, f"{_title(error.schema)} has exactly one of {_listed(keys)}: {told}")
+        yield from _exactly_one(path, _title(error.schema), keys, given)
         return
     meant = _meant(error)
     if len(meant) == 1:
@@ -163,6 +161,14 @@ def _choice(error: ValidationError, path: _Path) -> Iterator[Flaw]:
         f"{_shown(error.instance)} is not {_either(_title(branches[at]) for at in meant or range(len(branches)))}",
         _close(error.instance, (value for found in meant.values() for value in _values(found))),
     )
+
+
+def _exactly_one(path: _Path, what: str, keys: list[str], given: Any) -> Iterator[Flaw]:
+    # What is no object at all satisfies each `required`; that it is none is told elsewhere.
+    if isinstance(given, dict):
+        there = [key for key in keys if key in given]
+        told = f"both {there[0]!r} and {there[1]!r} are there" if there else "none is there"
+        yield Flaw(path, f"{what} has exactly one of {_listed(keys)}: {told}")
 
 
 _Branches = dict[int, list["ValidationError"]]

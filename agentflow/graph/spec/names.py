@@ -195,8 +195,8 @@ class Imports:
 
 
 def _is_hint(value: Any) -> bool:
-    aliases = (typing.NewType, typing_extensions.TypeAliasType)
-    return isinstance(value, type | aliases) or bool(typing.get_origin(value)) or value is Any
+    kinds = (type, typing.NewType, typing_extensions.TypeAliasType)
+    return isinstance(value, kinds) or bool(typing.get_origin(value)) or value is Any
 
 
 def _refuse(name: str, found: Any, wanted: str, hint: str) -> NoReturn:

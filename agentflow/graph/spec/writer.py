@@ -34,17 +34,14 @@ class Writer:
         """The declarative form of a workflow.
 
         Raises:
-            SpecError: Something in it has none; the message lists everything, the pointer is that of the first.
+            SpecError: Something in it has none; a line each, and the pointer is that of the first.
         """
         data = self._workflow(workflow, "")
         if not self._refused:
             return data
-        told = [f"{pointer}: {error.message}; {error.hint}" for pointer, error in self._refused]
-        raise SpecError(
-            f"workflow {workflow.id!r} has no declarative form:\n"
-            + "\n".join(f"    {line}" for line in told),
-            pointer=self._refused[0][0],
-        )
+        (pointer, first), *others = self._refused
+        more = [f"\n#{where}: {error.message}; {error.hint}" for where, error in others]
+        raise SpecError(first.message, pointer=pointer, hint="".join([first.hint, *more]))
 
     def _workflow(self, workflow: Workflow[Any], pointer: str) -> Data:
         data: Data = {"id": workflow.id, "version": workflow.version}

@@ -1,0 +1,23 @@
+"""The JSON Schemas of everything that agentflow reads and writes, by name.
+
+They are made from the code, so that an installed package has them without files of its own; `schemas/` in the repository holds
+the same, for editors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from agentflow.graph.finding_schema import finding_schema
+from agentflow.graph.spec.schema import workflow_schema
+from agentflow.run.fact_json import fact_schema
+
+__all__ = ["SCHEMAS"]
+
+SCHEMAS: Final[Mapping[str, Callable[[], dict[str, Any]]]] = {
+    "workflow": workflow_schema,
+    "finding": finding_schema,
+    "fact": fact_schema,
+}
+"""What makes the schema `NAME.schema.json`."""
