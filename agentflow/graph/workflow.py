@@ -6,10 +6,11 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from os import PathLike
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
-from agentflow.errors import DefinitionError
+from agentflow.errors import DefinitionError, SpecError
 from agentflow.graph.node import Node
 from agentflow.graph.place import Place, calling_place
 from agentflow.graph.policy import Policy
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from agentflow.graph.findings import Report
     from agentflow.graph.limits import Budget
     from agentflow.graph.plan import Plan
+    from agentflow.graph.spec import Reading, Source
 
 __all__ = ["Workflow", "define_workflow", "validate"]
 
@@ -283,16 +285,37 @@ def validate(
 
     if len(subject) == 1 and isinstance(subject[0], Workflow):
         return demanded(subject[0], budget=budget, policies=policies)
-    if len(subject) == 1 and not isinstance(subject[0], Node):
-        from agentflow.graph.spec import read_spec
-
-        reading = read_spec(subject[0], **options)
+    if len(subject) == 1 and isinstance(subject[0], Mapping | str | PathLike):
+        reading = _reading(subject[0], **options)
         if reading.workflow is None or not reading.report.ok:
             return reading.report
         return demanded(reading.workflow, budget=budget, policies=policies)
     name = options.pop("id", "workflow")
     workflow = assemble(name, subject, place=calling_place(), policies=policies, **options)
     return demanded(workflow, budget=budget)
+
+
+def _reading(source: Source, *, no_import: bool = False, **unknown: Any) -> Reading:
+    """The workflow of a declarative form and its report, also where there is nothing to read."""
+    from agentflow.graph.findings import Finding, Report
+    from agentflow.graph.spec import Reading, read_spec
+
+    slips = Slips()
+    slips.unknown(unknown, of=_reading)
+    if slips.found:
+        found = [Finding(code="AF103", message=slip) for slip in slips.found]
+        return Reading(None, Report("", tuple(found)))
+    try:
+        return read_spec(source, no_import=no_import)
+    except SpecError as error:
+        place = Place(error.file, error.line, error.pointer or None)
+        finding = Finding(
+            code="AF003",
+            message=error.message,
+            hint=error.hint,
+            place=place if str(place) else None,
+        )
+        return Reading(None, Report("", (finding,)))
 
 
 def assemble(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from agentflow.graph.condition import Condition
 from agentflow.graph.findings import Finding
 from agentflow.graph.kinds import RESULT
 from agentflow.graph.proof.domain import ABSENT
@@ -190,7 +191,7 @@ def _read_anywhere(walk: Walk) -> set[str]:
         for route in node.routes:
             found |= route_reads(route)
     for policy in walk.workflow.policies:
-        if policy.condition is not None:
+        if isinstance(policy.condition, Condition):
             found |= policy.condition.reads()
     return found
 

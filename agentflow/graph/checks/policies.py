@@ -125,11 +125,9 @@ def _malformed(policy: Policy) -> str:
     names += [policy.other] if policy.kind in ("must_pass", "never_after") else []
     if not all(isinstance(name, str) and name for name in names):
         return "nodes are named by their ids"
-    number = {"at_most": policy.count, "ends_within": policy.rounds}.get(policy.kind)
+    number = policy.rounds if policy.kind == "ends_within" else policy.count
     least = 1 if policy.kind == "ends_within" else 0
-    if number is not None and (
-        isinstance(number, bool) or not isinstance(number, int) or number < least
-    ):
+    if isinstance(number, bool) or not isinstance(number, int) or number < least:
         return f"the number must be a whole number of at least {least}"
     if policy.kind == "only_if" and not isinstance(policy.condition, Condition):
         return "the condition must be data, made with field('…'); a function proves nothing"
