@@ -12,7 +12,7 @@ CODE := $(wildcard agentflow tests examples scripts bench)
 # Scripts that write pages and schemas from the code; with --check they compare and change nothing.
 GENERATORS := $(wildcard scripts/docs.py scripts/schemas.py)
 # The main job: an incident is triaged by an agent workflow, offline.
-DEMO := $(BIN)/python examples/01_incident_triage/main.py
+DEMO := $(BIN)/python examples/incident_triage.py
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
