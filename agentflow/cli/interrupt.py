@@ -2,67 +2,74 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
+import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from queue import SimpleQueue
-from types import FrameType
 
 from agentflow.run.signal import CancelSignal
 
 __all__ = ["interrupts"]
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
-_SHOW_CURSOR = "\x1b[?25h"
+_REASONS: dict[int, str] = {
+    signal.SIGINT: "interrupted by Ctrl-C",
+    signal.SIGTERM: "asked to terminate (SIGTERM)",
+}
+_SHOW_CURSOR = b"\x1b[?25h"
 
 
-@contextmanager
+@contextlib.contextmanager
 def interrupts(cancel: CancelSignal, told: Callable[[str], object]) -> Iterator[None]:
-    """While the block lasts, the first signal cancels `cancel`, and the second ends the process by that signal.
+    """While the block lasts, the first signal cancels `cancel`, and the second ends the process.
 
-    This holds although the event loop may be kept busy by a node that never waits.
+    Signals are seen by a thread of their own, as bytes in a socket: also while a node keeps the event loop and the main
+    thread busy or blocked, where a handler in Python would wait for its turn.
 
     Args:
         cancel: What the first signal cancels.
-        told: Is called with a line for the user when it does.
+        told: Is called with a line for the user when it does; from the thread.
     """
-    arrived: SimpleQueue[int | None] = SimpleQueue()
-
-    def wait() -> None:
-        # A thread of its own: a handler interrupts the main thread anywhere, also where it holds the lock that a
-        # cancel needs. Putting something into this queue is all that is safe there.
-        number = arrived.get()
-        if number is not None:
-            told("cancelling; once more ends the process at once")
-            cancel.cancel(_name(number))
-
-    def handle(number: int, _frame: FrameType | None) -> None:
-        for other in _SIGNALS:
-            signal.signal(other, _end)
-        arrived.put(number)
-
-    waiter = threading.Thread(target=wait, name="agentflow interrupts", daemon=True)
-    waiter.start()
-    before = {number: signal.signal(number, handle) for number in _SIGNALS}
+    watching, written = socket.socketpair()
+    written.setblocking(False)
+    watcher = threading.Thread(
+        target=_watch, args=(watching, cancel, told), name="agentflow interrupts", daemon=True
+    )
+    watcher.start()
+    wakeup = signal.set_wakeup_fd(written.fileno(), warn_on_full_buffer=False)
+    # Without a handler the system would act on its own; everything else is done by the thread.
+    before = {number: signal.signal(number, lambda *_: None) for number in _REASONS}
     try:
         yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-        arrived.put(None)
-        waiter.join()
+        signal.set_wakeup_fd(wakeup)
+        written.close()
+        watcher.join()
+        watching.close()
 
 
-def _end(number: int, _frame: FrameType | None) -> None:
-    """End the process as if nobody had handled the signal, and give the terminal its cursor back."""
+def _watch(watching: socket.socket, cancel: CancelSignal, told: Callable[[str], object]) -> None:
+    asked = False
+    # The numbers of signals come as bytes, of others too; the end of the block closes the other side.
+    while number := watching.recv(1):
+        reason = _REASONS.get(number[0])
+        if reason is None:
+            continue
+        if asked:
+            _end(128 + number[0])
+        asked = True
+        with contextlib.suppress(OSError, ValueError):
+            # Nobody may be there to be told any more; the run is to end all the same.
+            told("cancelling; once more ends the process at once")
+        cancel.cancel(reason)
+
+
+def _end(code: int) -> None:
+    """End the process whatever it is doing, and give the terminal its cursor back."""
     if sys.stderr is not None and sys.stderr.isatty():
-        os.write(sys.stderr.fileno(), _SHOW_CURSOR.encode())
-    signal.signal(number, signal.SIG_DFL)
-    os.kill(os.getpid(), number)
-
-
-def _name(number: int) -> str:
-    return "interrupted by Ctrl-C" if number == signal.SIGINT else "asked to terminate (SIGTERM)"
+        os.write(sys.stderr.fileno(), _SHOW_CURSOR)
+    os._exit(code)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 
+import jsonschema
 import pytest
 
 from agentflow import __version__
@@ -140,3 +141,28 @@ def test_there_has_to_be_one_workflow_to_draw(project: Project) -> None:
     none = project.agentflow("graph", "nowhere.py")
     assert (none.code, none.out) == (2, "")
     assert "error[AF001]" in none.err
+
+
+def test_a_schema_is_printed(project: Project) -> None:
+    names = project.agentflow("schema").out.split()
+    assert {"workflow", "finding", "fact"} <= set(names)
+    for name in names:
+        ended = project.agentflow("schema", name)
+        jsonschema.Draft202012Validator.check_schema(json.loads(ended.out))
+        assert project.agentflow("schema", f"{name}.schema.json").out == ended.out
+
+
+def test_a_schema_that_does_not_exist_has_neighbours(project: Project) -> None:
+    ended = project.agentflow("schema", "workflo")
+    assert ended.code == 2
+    assert "did you mean 'workflow'?" in ended.err
+
+
+def test_reports_of_the_json_format_have_the_shape_of_the_schema(project: Project) -> None:
+    project.write("flow.py", BROKEN)
+    shape = json.loads(project.agentflow("schema", "finding").out)
+    ended = project.agentflow("validate", "flow.py", "nowhere.py", "--format", "json")
+    reports = json.loads(ended.out)["reports"]
+    assert len(reports) == 2
+    for report in reports:
+        jsonschema.validate(report, shape)
