@@ -97,7 +97,7 @@ def build_loop(
     )
 
 
-@node(provides=["step"], starts_round=True, routes=[route.to("assemble")])
+@node(provides=["step"], starts_round=True, uses=Uses(), routes=[route.to("assemble")])
 async def admit(_state: LoopState, ctx: NodeContext) -> dict[str, Any]:
     """Open the next step."""
     return {"step": ctx.round}
@@ -116,7 +116,7 @@ class _Setup:
     def assemble(self) -> Node:
         own = () if self.instructions is None else (self.instructions,)
 
-        @node(provides=["instructions"], routes=[route.to("model")])
+        @node(provides=["instructions"], uses=Uses(), routes=[route.to("model")])
         async def assemble(_state: LoopState, ctx: NodeContext) -> dict[str, Any]:
             """Gather what the model is told besides the conversation."""
             return {"instructions": [system(text) for text in (*own, *ctx.tools.instructions)]}
@@ -150,7 +150,13 @@ class _Setup:
         return model
 
 
-@node(id="tools", requires=["messages"], provides=["messages"], routes=[route.to("decide")])
+@node(
+    id="tools",
+    requires=["messages"],
+    provides=["messages"],
+    uses=Uses(tool_calls=None),
+    routes=[route.to("decide")],
+)
 async def run_tools(state: LoopState, ctx: NodeContext) -> dict[str, Any]:
     """Carry out what the model proposed; every call gets its result."""
     return {"messages": await run_calls(ctx, state["messages"][-1].tool_calls)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from agentflow.graph.calling import takes_context
@@ -96,31 +96,45 @@ class Cost:
 
 def cost_of(node: Node) -> Cost:
     """The cost of one visit, attempts included."""
-    if node.kind is not None:
-        inner = bounds_of(node.kind.workflow)
-        attempts = 1 if node.retry is None else node.retry.attempts
-
-        def times(bound: Bound) -> int | None:
-            return None if bound.value is None else bound.value * attempts
-
-        visits = times(inner.visits)
-        reason = inner.model_calls.reason or inner.tool_calls.reason
-        return Cost(
-            times(inner.rounds),
-            None if visits is None else visits + 1,
-            times(inner.model_calls),
-            times(inner.tool_calls),
-            f"of the sub-workflow in node {node.id!r}: {reason}" if reason else "",
-        )
+    cost = Cost() if node.kind is None else _cost_below(node)
     if node.uses is not None:
-        return Cost(model_calls=node.uses.model_calls, tool_calls=node.uses.tool_calls)
-    if node.run is not None and takes_context(node.run):
-        return Cost(
-            model_calls=None,
-            tool_calls=None,
-            reason=f"node {node.id!r} is given ctx and does not declare uses=Uses(…)",
+        return replace(
+            cost,
+            model_calls=_smaller(node, cost.model_calls, node.uses.model_calls),
+            tool_calls=_smaller(node, cost.tool_calls, node.uses.tool_calls),
+            reason=cost.reason or f"node {node.id!r} says that it may make any number",
         )
-    return Cost()
+    if node.run is not None and takes_context(node.run):
+        reason = f"node {node.id!r} is given ctx and does not declare uses=Uses(…)"
+        return Cost(model_calls=None, tool_calls=None, reason=reason)
+    return cost
+
+
+def _smaller(node: Node, below: int | None, stated: int | None) -> int | None:
+    if node.kind is None:
+        return stated
+    known = [amount for amount in (below, stated) if amount is not None]
+    return min(known, default=None)
+
+
+def _cost_below(node: Node) -> Cost:
+    """The cost of the sub-workflow that a node holds, once for each attempt."""
+    assert node.kind is not None
+    inner = bounds_of(node.kind.workflow)
+    attempts = 1 if node.retry is None else node.retry.attempts
+
+    def times(bound: Bound) -> int | None:
+        return None if bound.value is None else bound.value * attempts
+
+    visits = times(inner.visits)
+    reason = inner.model_calls.reason or inner.tool_calls.reason
+    return Cost(
+        times(inner.rounds),
+        None if visits is None else visits + 1,
+        times(inner.model_calls),
+        times(inner.tool_calls),
+        f"of the sub-workflow in node {node.id!r}: {reason}" if reason else "",
+    )
 
 
 def bounds_of(workflow: Workflow[Any]) -> Bounds:

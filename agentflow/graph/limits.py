@@ -68,17 +68,23 @@ _FRACTIONAL = frozenset({"cost", "seconds"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Uses:
-    """What one visit of a node may spend, attempts included; enforced, and the base of `Workflow.bounds()`."""
+    """What one visit of a node may spend, attempts included; enforced, and the base of `Workflow.bounds()`.
 
-    model_calls: int = 0
-    tool_calls: int = 0
+    Args:
+        model_calls: How many model calls it may start; `None` for any number, and then the worst case is unbounded.
+        tool_calls: How many tool calls it may start, likewise.
+    """
+
+    model_calls: int | None = 0
+    tool_calls: int | None = 0
 
     def problems(self) -> tuple[str, ...]:
         """What is wrong with these numbers, in words; empty when nothing is."""
         return tuple(
-            f"uses {name}={excerpt(value)}: a count is a whole number of at least 0"
+            f"uses {name}={excerpt(value)}: a count is a whole number of at least 0, or None for any"
             for name, value in (("model_calls", self.model_calls), ("tool_calls", self.tool_calls))
-            if isinstance(value, bool) or not isinstance(value, int) or value < 0
+            if value is not None
+            and (isinstance(value, bool) or not isinstance(value, int) or value < 0)
         )
 
 

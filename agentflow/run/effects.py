@@ -167,7 +167,7 @@ def _check_uses(ctx: NodeContext, limit: str, amount: float) -> None:
     if uses is not None and limit in ("model_calls", "tool_calls"):
         allowed = getattr(uses, limit)
         used = ctx.record.spent.get(limit, 0) + amount
-        if used > allowed:
+        if allowed is not None and used > allowed:
             raise BudgetExceeded(limit, allowed, used, where=f"one visit of node {ctx.node_id!r}")
 
 

@@ -302,7 +302,7 @@ def test_max_rounds_is_a_whole_number_of_at_least_1(rounds: Any) -> None:
         ({"uses": {"model_calls": 1}}, "uses={'model_calls': 1} is no Uses"),
         (
             {"uses": Uses(tool_calls=-1)},
-            "uses tool_calls=-1: a count is a whole number of at least 0",
+            "uses tool_calls=-1: a count is a whole number of at least 0, or None for any",
         ),
     ],
 )
