@@ -5,7 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tests.acceptance.pages import pages
+import pytest
+import yaml
+
+from tests.acceptance.pages import blocks_of, pages
+from tests.acceptance.programs import run
 from tests.house.repository import PACKAGE, ROOT, modules
 
 _FENCE = re.compile(r"^ *(`{3,})[^\n]*\n.*?^ *\1 *$", re.MULTILINE | re.DOTALL)
@@ -85,3 +89,18 @@ def test_every_rule_on_the_page_of_semantics_is_proved_by_a_test() -> None:
         for rule in _RULE.findall(marks)
     }
     assert not claimed - proved
+
+
+def test_the_picture_in_the_readme_is_what_its_workflow_draws(tmp_path: Path) -> None:
+    blocks = blocks_of(ROOT / "README.md")
+    (drawn,) = [block.text for block in blocks if block.info == ("mermaid",)]
+    program = next(block for block in blocks if block.file == "help_desk.py")
+    (tmp_path / "help_desk.py").write_text(program.text, encoding="utf-8")
+    assert run("agentflow graph help_desk.py", tmp_path).stdout == drawn
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_yaml_on_a_page_is_yaml(page: Path) -> None:
+    for block in blocks_of(page):
+        if block.info[:1] == ("yaml",):
+            assert isinstance(yaml.safe_load(block.text), dict), block.place
