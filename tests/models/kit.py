@@ -43,6 +43,36 @@ class Scripted:
             self.log.append("closed")
 
 
+class Chunks:
+    """An iterator of chunks that is no generator: nothing closes it but `aclose`."""
+
+    def __init__(self, *chunks: Chunk | Exception, close_error: Exception | None = None) -> None:
+        self.left = list(chunks)
+        self.close_error = close_error
+        self.closed = 0
+
+    def stream(self, messages: Sequence[Message], context: ModelContext) -> Chunks:
+        return self
+
+    def __aiter__(self) -> Chunks:
+        return self
+
+    async def __anext__(self) -> Chunk:
+        await anyio.lowlevel.checkpoint()
+        if not self.left:
+            raise StopAsyncIteration
+        chunk = self.left.pop(0)
+        if isinstance(chunk, Exception):
+            raise chunk
+        return chunk
+
+    async def aclose(self) -> None:
+        await anyio.lowlevel.checkpoint()
+        self.closed += 1
+        if self.close_error is not None:
+            raise self.close_error
+
+
 class Endless:
     """A provider that says a word and then thinks for ever."""
 

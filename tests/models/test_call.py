@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any, get_type_hints
 
 import anyio
@@ -35,7 +36,7 @@ from agentflow.messages import (
 from agentflow.models.transport import Preparation
 from agentflow.run.ports import ModelCalls, ModelSource
 from agentflow.testing import FactRecorder, fake_context
-from tests.models.kit import Endless, Scripted, Sinking, asking
+from tests.models.kit import Chunks, Endless, Scripted, Sinking, asking
 
 
 @pytest.mark.rule("R281", "R283", "R284", "R288")
@@ -291,28 +292,63 @@ async def test_a_cancel_ends_the_call_at_once_and_closes_the_provider() -> None:
     assert (failed.node_id, failed.data["usage"]["output_chars"]) == ("ask", 4)
 
 
+@pytest.mark.parametrize(
+    "chunks",
+    [
+        (TextChunk("Hi"), FinishChunk()),
+        (TextChunk("Hi"), OSError("reset")),
+        (TextChunk("Hi"),),
+        (FinishChunk(), TextChunk("late")),
+    ],
+    ids=["whole", "failed", "cut", "unruly"],
+)
+async def test_a_stream_is_closed_however_it_ends(chunks: Any) -> None:
+    provider = Chunks(*chunks)
+    with contextlib.suppress(ModelError):
+        await fake_context(model=provider).model.invoke("Hi.")
+    assert provider.closed == 1
+
+
+async def test_a_stream_that_is_left_early_is_closed() -> None:
+    provider = Chunks(TextChunk("Hi"), FinishChunk())
+    async with fake_context(model=provider).model.stream("Hi.") as stream:
+        await anext(aiter(stream))
+    assert provider.closed == 1
+
+
+@pytest.mark.parametrize("close_error", [None, OSError("reset")])
+async def test_a_stream_is_closed_when_a_cancel_comes_while_the_sink_takes_a_chunk(
+    close_error: Exception | None,
+) -> None:
+    taking = anyio.Event()
+
+    class Stuck:
+        async def send(self, chunk: Any) -> None:
+            taking.set()
+            await anyio.sleep_forever()
+
+    provider = Chunks(TextChunk("Hi"), FinishChunk(), close_error=close_error)
+    engine = Engine(asking(lambda ctx: ctx.model.invoke("Hi.")), model=provider)
+    async with engine.start({}, sink=Stuck()) as run:
+        await taking.wait()
+        run.cancel("enough")
+        with pytest.raises(RunCancelled, match="enough"):
+            await run.result()
+    assert provider.closed == 1
+
+
 @pytest.mark.rule("R288")
 @pytest.mark.parametrize("kind", ["coroutine", "object"])
 async def test_a_provider_needs_stream_and_nothing_else(kind: str) -> None:
-    class Chunks:
-        def __init__(self) -> None:
-            self.left = [FinishChunk(), TextChunk("Hi")]
-
-        def __aiter__(self) -> Chunks:
-            return self
-
-        async def __anext__(self) -> Any:
-            if not self.left:
-                raise StopAsyncIteration
-            return self.left.pop()
+    chunks = Chunks(TextChunk("Hi"), FinishChunk())
 
     class OnlyStream:
         def stream(self, messages: Any, context: Any) -> Any:
-            return Chunks()
+            return chunks
 
     class OnlyAsyncStream:
         async def stream(self, messages: Any, context: Any) -> Any:
-            return Chunks()
+            return chunks
 
     provider = OnlyStream() if kind == "object" else OnlyAsyncStream()
     reply = await fake_context(model=provider).model.invoke("Hi.")

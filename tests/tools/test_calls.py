@@ -7,6 +7,7 @@ import threading
 from typing import Annotated, Any
 
 import anyio
+import anyio.from_thread
 import pytest
 from pydantic import BeforeValidator
 
@@ -297,13 +298,31 @@ async def test_a_handler_that_takes_too_long_is_given_up(threaded: bool) -> None
     def slow_in_thread() -> None:
         release.wait()
 
-    recorder = FactRecorder()
-    ctx = fake_context(tools=[slow_in_thread if threaded else slow], observers=[recorder])
+    ctx = fake_context(tools=[slow_in_thread if threaded else slow])
     with pytest.raises(ToolFailed, match=r"longer than its timeout of 0\.01 s") as caught:
         await ctx.tools.invoke("slow")
     release.set()
     assert isinstance(caught.value.__cause__, TimeoutError)
-    assert ("thread.abandoned" in recorder.kinds()) is threaded
+
+
+async def test_a_plain_handler_that_ignores_a_cancel_is_left_behind_and_told() -> None:
+    begun, release = anyio.Event(), threading.Event()
+    recorder = FactRecorder()
+
+    @tool
+    def stuck() -> str:
+        anyio.from_thread.run_sync(begun.set)
+        release.wait()
+        return "late"
+
+    ctx = fake_context(tools=[stuck], observers=[recorder])
+    async with anyio.create_task_group() as group:
+        group.start_soon(ctx.tools.invoke, "stuck")
+        await begun.wait()
+        group.cancel_scope.cancel()
+    release.set()
+    assert recorder.kinds() == ["tool.started", "thread.abandoned", "tool.failed"]
+    assert recorder.only("thread.abandoned").data == {"tool": "stuck"}
 
 
 async def test_a_plain_handler_sees_the_context_variables_of_the_node() -> None:
