@@ -45,6 +45,7 @@ def options(
 
 def main() -> None:
     """Run the command that the process was started with, and end the process with its exit code."""
+    _open_missing_streams()
     try:
         app(prog_name="agentflow")
     except KeyboardInterrupt:
@@ -55,6 +56,13 @@ def main() -> None:
         sys.exit(1)
     finally:
         _silence()
+
+
+def _open_missing_streams() -> None:
+    """Give a process that was started without some of its streams ones that lead nowhere."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115, PTH123
 
 
 def _silence() -> None:

@@ -21,22 +21,19 @@ __all__ = ["claimed_stdout", "is_terminal", "takes_colour"]
 def claimed_stdout() -> Iterator[TextIO]:
     """The stream for the answer; until the block ends, everything else that is printed goes to stderr."""
     stdout, stderr = sys.stdout, sys.stderr
-    elsewhere = stderr if stderr is not None else open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123
-    answer = _own_stream(stdout) if stdout is not None else None
+    answer = _own_stream(stdout)
     if answer is not None:
-        _send_to(stdout.fileno(), elsewhere)
-    sys.stdout = elsewhere
+        _send_to(stdout.fileno(), stderr)
+    sys.stdout = stderr
     try:
-        yield answer or stdout or elsewhere
+        yield answer or stdout
     finally:
-        elsewhere.flush()
+        stderr.flush()
         sys.stdout = stdout
         if answer is not None:
             answer.flush()
             os.dup2(answer.fileno(), stdout.fileno())
             answer.close()
-        if elsewhere is not stderr:
-            elsewhere.close()
 
 
 def _own_stream(stdout: TextIO) -> TextIO | None:

@@ -12,7 +12,7 @@ import pytest
 
 from agentflow import __version__
 from agentflow.graph.codes import CODES
-from tests.cli.flows import BROKEN, SOUND
+from tests.cli.flows import BROKEN, SOUND, one_node
 from tests.cli.shell import Project
 
 Snapshot = Callable[[str, str], None]
@@ -166,3 +166,22 @@ def test_reports_of_the_json_format_have_the_shape_of_the_schema(project: Projec
     assert len(reports) == 2
     for report in reports:
         jsonschema.validate(report, shape)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a shell of POSIX")
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_process_without_some_of_its_streams_does_its_work(project: Project, closed: str) -> None:
+    project.write("flow.py", one_node("print('noise'); return {'x': 'done'}"))
+    command = " ".join(project.command("run", "flow.py"))
+    done = subprocess.run(
+        f"{command} {closed}",
+        shell=True,
+        cwd=project.folder,
+        env=project.variables(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ("" if ">&-" in closed.replace("2>&-", "") else "done\n")
