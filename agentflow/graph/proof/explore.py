@@ -147,7 +147,7 @@ class Walk:
             if self.workflow.on_limit is not None:
                 rest = freeze_box(self.picture.keep(box, self.live.before[self.workflow.on_limit]))
                 limit = self._intern(
-                    Point(self.workflow.on_limit, rest, visited, handled, error, True, seen)
+                    Point(self.workflow.on_limit, rest, visited, handled, False, True, seen)
                 )
             target = Point(node, frozen, visited, frozenset(), error, False, seen)
             yield self._intern(target), True, limit
