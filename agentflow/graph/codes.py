@@ -157,6 +157,18 @@ CODES: dict[str, Code] = _table(
         "invalid sub-workflow mapping",
         "The sub-workflow could not be given its input, or its output be used.",
     ),
+    Code(
+        "AF123",
+        "warning",
+        "route that stands twice",
+        "The second is dead; most often it was meant to say something else.",
+    ),
+    Code(
+        "AF124",
+        "error",
+        "on_error loop",
+        "The failure of an error node goes to the caller, so the loop does not do what it says.",
+    ),
     # AF13x: the declarative form.
     Code(
         "AF130",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from agentflow.graph.checks.structure import same_route
 from agentflow.graph.condition import AllOf, AnyOf, Condition, Not, Test
 from agentflow.graph.findings import Finding
 from agentflow.graph.proof.story import details, nodes_on, situation
@@ -87,7 +88,8 @@ def taken(workflow: Workflow[Any], walk: Walk) -> Iterator[Finding]:
         if node.id in walk.reached:
             if node.id not in stuck:
                 for at, route in enumerate(node.routes):
-                    if (node.id, at) not in walk.taken and not _hopeless(walk, route):
+                    told = any(same_route(route, other) for other in node.routes[:at])
+                    if (node.id, at) not in walk.taken and not told and not _hopeless(walk, route):
                         yield _never_taken(workflow, walk, node, route)
         elif node.id in workflow.shape.reachable:
             yield Finding(

@@ -6,9 +6,11 @@ import difflib
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from agentflow.graph.condition import Condition
 from agentflow.graph.findings import Finding
 from agentflow.graph.node import Node
 from agentflow.graph.route import Route
+from agentflow.graph.shape import shortest_cycle
 from agentflow.graph.workflow import Workflow
 
 
@@ -81,30 +83,43 @@ def ends(workflow: Workflow[Any]) -> Iterator[Finding]:
                 node=id,
                 place=node.place,
             )
-    if not shape.exits & _reached(workflow) and any(node.routes for node in shape.nodes.values()):
+    # What has a flaw of its own may lead to an end when it is mended; it is reported once.
+    ways_out = shape.exits | {id for id, node in shape.nodes.items() if _unfinished(workflow, node)}
+    reached = _reached(workflow)
+    loops = [
+        part for part in shape.cyclic_parts if not ways_out & shape.reach(part, ("route", "limit"))
+    ]
+    if not ways_out & reached:
         yield Finding(
             code="AF112",
             message=f"workflow {workflow.id!r} has no way to end: no node that is reached delivers or finishes",
             hint="give a node route.deliver('…') or route.finish(…)",
             workflow=workflow.id,
             place=workflow.place,
+            path=next((_cycle(workflow, part) for part in loops if reached.issuperset(part)), ()),
         )
-    for part in shape.cyclic_parts:
-        if not shape.can_end.intersection(part) and not any(
-            _misspelled(workflow, shape.nodes[id]) for id in part
-        ):
-            from agentflow.graph.shape import shortest_cycle
+        return
+    for part in loops:
+        yield Finding(
+            code="AF111",
+            message=f"the loop of {_listed(part)} has no way out to an end",
+            hint="give one of its nodes a route that leaves the loop and comes to an end",
+            workflow=workflow.id,
+            node=part[0],
+            place=shape.nodes[part[0]].place,
+            path=_cycle(workflow, part),
+        )
 
-            cycle = shortest_cycle(part, [edge for edge in shape.edges if edge.kind == "route"])
-            yield Finding(
-                code="AF111",
-                message=f"the loop of {_listed(part)} has no way out to an end",
-                hint="give one of its nodes a route that leaves the loop and comes to an end",
-                workflow=workflow.id,
-                node=part[0],
-                place=shape.nodes[part[0]].place,
-                path=cycle,
-            )
+
+def _unfinished(workflow: Workflow[Any], node: Node) -> bool:
+    known = workflow.shape.nodes
+    return not node.routes or any(
+        route.kind == "to" and route.target not in known for route in node.routes
+    )
+
+
+def _cycle(workflow: Workflow[Any], part: tuple[str, ...]) -> tuple[str, ...]:
+    return shortest_cycle(part, [edge for edge in workflow.shape.edges if edge.kind == "route"])
 
 
 def shadowed(workflow: Workflow[Any]) -> Iterator[Finding]:
@@ -123,6 +138,62 @@ def shadowed(workflow: Workflow[Any]) -> Iterator[Finding]:
                 node=node.id,
                 place=route.place or node.place,
             )
+
+
+def repeated(workflow: Workflow[Any]) -> Iterator[Finding]:
+    """No route of a node stands twice."""
+    for node in workflow.nodes:
+        before: list[Route] = []
+        for route in node.routes:
+            if route.conditional and any(same_route(route, other) for other in before):
+                yield Finding(
+                    code="AF123",
+                    message=f"node {node.id!r}: the route {route} stands twice",
+                    hint="take the second out, or correct its condition or its target",
+                    workflow=workflow.id,
+                    node=node.id,
+                    place=route.place or node.place,
+                )
+            before.append(route)
+
+
+def same_route(route: Route, other: Route) -> bool:
+    """Whether two routes ask the same and lead to the same."""
+    if (route.kind, route.target, route.field) != (other.kind, other.target, other.field):
+        return False
+    if route.function is not other.function:
+        return False
+    if isinstance(route.when, Condition) and isinstance(other.when, Condition):
+        return bool(route.when == other.when)
+    return route.when is other.when
+
+
+def error_loops(workflow: Workflow[Any]) -> Iterator[Finding]:
+    """No chain of `on_error` comes back to where it began: the failure of an error node is the caller's."""
+    handlers = {
+        id: node.on_error
+        for id, node in workflow.shape.nodes.items()
+        if node.on_error is not None and node.on_error in workflow.shape.nodes
+    }
+    told: set[str] = set()
+    for id in handlers:
+        chain = [id]
+        while chain[-1] in handlers and handlers[chain[-1]] not in chain:
+            chain.append(handlers[chain[-1]])
+        back = handlers.get(chain[-1])
+        if back != id or told.intersection(chain):
+            continue
+        told.update(chain)
+        path = (*chain, id)
+        yield Finding(
+            code="AF124",
+            message=f"the on_error nodes {' -> '.join(path)} form a loop",
+            hint="the failure of an error node goes to the caller: take out the on_error of the last one",
+            workflow=workflow.id,
+            node=id,
+            place=workflow.shape.nodes[id].place,
+            path=path,
+        )
 
 
 def _reached(workflow: Workflow[Any]) -> frozenset[str]:
@@ -173,4 +244,4 @@ def _listed(ids: Iterable[str], most: int = 8) -> str:
     return ", ".join(names[:most]) + more
 
 
-CHECKS = (targets, reachability, ends, shadowed)
+CHECKS = (targets, reachability, ends, shadowed, repeated, error_loops)
