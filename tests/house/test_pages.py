@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.acceptance.pages import blocks_of, pages
+from tests.acceptance.pages import blocks_of, commands_of, pages, prints_as_shown
 from tests.acceptance.programs import run
 from tests.house.repository import PACKAGE, ROOT, modules
 
@@ -91,12 +91,18 @@ def test_every_rule_on_the_page_of_semantics_is_proved_by_a_test() -> None:
     assert not claimed - proved
 
 
-def test_the_picture_in_the_readme_is_what_its_workflow_draws(tmp_path: Path) -> None:
+def test_the_readme_shows_the_demo_as_it_is() -> None:
+    demo = ROOT / "examples" / "incident_triage.py"
     blocks = blocks_of(ROOT / "README.md")
-    (drawn,) = [block.text for block in blocks if block.info == ("mermaid",)]
-    program = next(block for block in blocks if block.file == "help_desk.py")
-    (tmp_path / "help_desk.py").write_text(program.text, encoding="utf-8")
-    assert run("agentflow graph help_desk.py", tmp_path).stdout == drawn
+    (picture,) = [block.text for block in blocks if block.info == ("mermaid",)]
+    assert run(f"agentflow graph {demo}", ROOT).stdout == picture
+    (shown,) = [
+        command.expected
+        for block in blocks
+        if block.text.startswith("$ make demo")
+        for command in commands_of(block)
+    ]
+    assert prints_as_shown(demo.with_suffix(".expected.txt").read_text(encoding="utf-8"), shown)
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: page.relative_to(ROOT).as_posix())
