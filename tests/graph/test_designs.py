@@ -85,7 +85,7 @@ def evaluator_leaves_a_gap_between_scores(nodes: dict[str, Node]) -> None:
 
 SLIPS: list[tuple[str, Callable[[dict[str, Node]], Mapping[str, Any] | None], str]] = [
     ("react", react_forgets_to_open_the_trace, "AF201"),
-    ("plan_and_execute", plan_and_execute_never_stops_replanning, "AF111"),
+    ("plan_and_execute", plan_and_execute_never_stops_replanning, "AF112"),
     ("reflection", reflection_loops_without_a_boundary, "AF113"),
     ("corrective_rag", corrective_rag_misspells_a_grade, "AF301"),
     ("supervisor", supervisor_maps_a_result_that_is_not_there, "AF122"),
