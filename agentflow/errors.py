@@ -17,6 +17,8 @@
     ├── ModelError                   the operator: the provider's own error is the cause
     ├── StructuredOutputNotGenerated the author: let the model answer without tools
     ├── DeliveryError                the caller: the output sink failed
+    ├── StoreError                   the operator: the store cannot keep its word
+    │   └── StaleClaim               nobody: another driver has taken the run over
     └── Divergence                   the operator: a recorded effect was asked another question
 
 Each class has a stable `code`. Errors of user code are not wrapped: they reach the caller as they are, with a note that
@@ -44,6 +46,8 @@ __all__ = [
     "RunCancelled",
     "RunConflict",
     "SpecError",
+    "StaleClaim",
+    "StoreError",
     "StructuredOutputNotGenerated",
     "ToolDenied",
     "ToolError",
@@ -230,3 +234,15 @@ class Divergence(AgentflowError):
     """A recorded effect was asked for again with a different request under the same key."""
 
     code = "divergence"
+
+
+class StoreError(AgentflowError):
+    """The store cannot be reached, read or written; the driver's own error is the `__cause__`."""
+
+    code = "store"
+
+
+class StaleClaim(StoreError):
+    """Another driver has claimed the run since: whatever this one does counts no more."""
+
+    code = "stale_claim"

@@ -5,13 +5,23 @@ Adapters live in other layers and are tried against one conformance suite a port
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import anyio
+
+from agentflow.run.entries import ENDED, Claim, Entry, NewRun, RunInfo, StoredStatus
 
 if TYPE_CHECKING:
     from agentflow.run.context import NodeContext
@@ -27,6 +37,7 @@ __all__ = [
     "Reply",
     "ReplyStream",
     "Sink",
+    "Store",
     "SystemClock",
     "ToolCalls",
     "ToolSource",
@@ -51,6 +62,95 @@ class Sink(Protocol):
 
     async def send(self, chunk: Any) -> None:
         """Take one chunk."""
+        ...
+
+
+class Store(Protocol):
+    """Where journals live. Every method is atomic, and what it has acknowledged is never lost.
+
+    A store object is a driver: the runs that it has claimed are driven from here, as long as it is open. When its process is gone,
+    or its lease has run out, others may claim them.
+    """
+
+    async def open(self) -> None:
+        """Make it ready, tables included; opening twice is nothing.
+
+        Raises:
+            StoreError: It cannot be reached, or was written by a newer version.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Give back everything that it holds; what is still claimed becomes `interrupted`."""
+        ...
+
+    async def claim(
+        self, run_id: str, *, new: NewRun | None = None, suspended: bool = False
+    ) -> Claim | RunInfo | None:
+        """Take the right to write to a run.
+
+        Args:
+            run_id: The run.
+            new: Makes the run if there is none of that id.
+            suspended: Take it also when it is suspended.
+
+        Returns:
+            The claim, of a newer epoch than all before; or the run as it is, when it has ended, is suspended, or is driven by
+            somebody alive; or `None` when there is no such run.
+        """
+        ...
+
+    async def append(
+        self,
+        claim: Claim,
+        entries: Sequence[Entry],
+        *,
+        status: StoredStatus | None = None,
+        due: datetime | None = None,
+    ) -> None:
+        """Write entries, all or none, and return when they cannot be lost any more.
+
+        Args:
+            claim: The newest claim of the run.
+            entries: Numbered on from the last one.
+            status: The run's status from now on; any but `running` gives the claim back.
+            due: When a run that is suspended wants to go on.
+
+        Raises:
+            StaleClaim: Somebody has claimed the run anew; nothing was written.
+            StoreError: It could not be written.
+        """
+        ...
+
+    async def read(self, run_id: str, *, after: int | None = None) -> list[Entry]:
+        """The entries after number `after`; if that is `None`, those from the latest snapshot on, the snapshot included."""
+        ...
+
+    async def find(
+        self,
+        *,
+        run_id: str | None = None,
+        status: StoredStatus | None = None,
+        due: datetime | None = None,
+        limit: int = 1000,
+    ) -> list[RunInfo]:
+        """Runs by id, by status, or suspended ones that are due by a time; the oldest first."""
+        ...
+
+    async def prune(
+        self,
+        *,
+        run_id: str | None = None,
+        older_than: datetime | None = None,
+        statuses: Collection[StoredStatus] = ENDED,
+    ) -> int:
+        """Delete runs with everything that belongs to them; tells how many.
+
+        Args:
+            run_id: Only this one, whatever its status.
+            older_than: Only those that were last written before.
+            statuses: Only those of these statuses.
+        """
         ...
 
 
