@@ -112,7 +112,8 @@ class Store(Protocol):
 
         Args:
             claim: The newest claim of the run.
-            entries: Numbered on from the last one.
+            entries: Numbered on from the last one. One of kind `snapshot` has the number of the last entry that it covers, is
+                no entry of its own, and takes the place of earlier snapshots.
             status: The run's status from now on; any but `running` gives the claim back.
             due: When a run that is suspended wants to go on.
 
