@@ -133,28 +133,32 @@ _RECORDS = [
 _HASHABLE = [one for one in _SCALARS if one.hint not in (float, decimal.Decimal)]
 
 
+def _made(form: Any, *arguments: Any) -> Any:
+    return form[arguments if len(arguments) > 1 else arguments[0]]
+
+
 def _of_one(inner: Typed) -> st.SearchStrategy[Typed]:
     """A type that is made of one other."""
     hint, values = inner.hint, inner.values
     few = st.lists(values, max_size=2)
     return st.sampled_from(
         [
-            Typed(list[hint], few),
-            Typed(tuple[hint, ...], few.map(tuple)),
-            Typed(tuple[hint], st.tuples(values)),
-            Typed(tuple[hint, int], st.tuples(values, st.integers())),
-            Typed(collections.deque[hint], few.map(collections.deque)),
-            Typed(Sequence[hint], st.one_of(few, few.map(tuple))),
-            Typed(dict[str, hint], st.dictionaries(_TEXTS, values, max_size=2)),
-            Typed(Mapping[str, hint], st.dictionaries(_TEXTS, values, max_size=2)),
-            Typed(Union[hint, None], st.one_of(st.none(), values)),  # noqa: UP007 - hint may be None
-            Typed(Annotated[list[hint], "a remark"], few),
+            Typed(_made(list, hint), few),
+            Typed(_made(tuple, hint, ...), few.map(tuple)),
+            Typed(_made(tuple, hint), st.tuples(values)),
+            Typed(_made(tuple, hint, int), st.tuples(values, st.integers())),
+            Typed(_made(collections.deque, hint), few.map(collections.deque)),
+            Typed(_made(Sequence, hint), st.one_of(few, few.map(tuple))),
+            Typed(_made(dict, str, hint), st.dictionaries(_TEXTS, values, max_size=2)),
+            Typed(_made(Mapping, str, hint), st.dictionaries(_TEXTS, values, max_size=2)),
+            Typed(_made(Union, hint, None), st.one_of(st.none(), values)),
+            Typed(_made(Annotated, _made(list, hint), "a remark"), few),
         ]
     )
 
 
 def _of_two(one: Typed, two: Typed) -> Typed:
-    return Typed(Union[one.hint, two.hint], st.one_of(one.values, two.values))  # noqa: UP007
+    return Typed(_made(Union, one.hint, two.hint), st.one_of(one.values, two.values))
 
 
 def _of_keys(inner: Typed) -> st.SearchStrategy[Typed]:
@@ -162,9 +166,9 @@ def _of_keys(inner: Typed) -> st.SearchStrategy[Typed]:
     some = st.lists(values, max_size=2)
     return st.sampled_from(
         [
-            Typed(set[hint], some.map(set)),
-            Typed(frozenset[hint], some.map(frozenset)),
-            Typed(dict[hint, int], st.dictionaries(values, st.integers(), max_size=2)),
+            Typed(_made(set, hint), some.map(set)),
+            Typed(_made(frozenset, hint), some.map(frozenset)),
+            Typed(_made(dict, hint, int), st.dictionaries(values, st.integers(), max_size=2)),
         ]
     )
 
