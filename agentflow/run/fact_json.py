@@ -25,10 +25,11 @@ def fact_json(fact: Fact) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    from pydantic_core import to_jsonable_python
+    from pydantic_core import from_json, to_json
 
     try:
-        return to_jsonable_python(value, fallback=repr, bytes_mode="base64", inf_nan_mode="strings")
+        text = to_json(value, fallback=repr, bytes_mode="base64", inf_nan_mode="strings")
+        return from_json(text)
     except (ValueError, RecursionError):
         # It holds itself, or is no Unicode: a fact must be told all the same.
         return ascii(value)

@@ -255,13 +255,21 @@ def test_a_loop_without_exit_is_refused_beside_a_path_that_ends() -> None:
     assert "AF112" not in codes(report)
 
 
-def test_a_loop_that_only_leads_to_a_dead_end_has_no_way_out_either() -> None:
+def test_a_loop_that_only_leads_to_a_dead_end_is_reported_as_the_dead_end() -> None:
     report = validate(
         made("a", route.to("dead", field("x") == 1), route.to("a"), starts_round=True),
         made("dead"),
         max_rounds=2,
     )
-    assert codes(report) == ["AF110", "AF112", "AF111"]
+    assert codes(report) == ["AF110"]
+
+
+def test_a_loop_that_only_leads_to_an_unknown_node_is_reported_as_that() -> None:
+    report = validate(
+        made("a", route.to("ghost", field("x") == 1), route.to("a"), starts_round=True),
+        max_rounds=2,
+    )
+    assert codes(report) == ["AF106"]
 
 
 def test_the_way_out_of_a_loop_may_be_an_end_or_the_limit() -> None:

@@ -69,15 +69,16 @@ def test_a_budget_is_a_value() -> None:
     [
         (Uses(), ()),
         (Uses(model_calls=2, tool_calls=3), ()),
+        (Uses(model_calls=None), ()),
         (
             Uses(model_calls=-1),
-            ("uses model_calls=-1: a count is a whole number of at least 0",),
+            ("uses model_calls=-1: a count is a whole number of at least 0, or None for any",),
         ),
         (
             Uses(model_calls=True, tool_calls=1.5),  # type: ignore[arg-type]
             (
-                "uses model_calls=True: a count is a whole number of at least 0",
-                "uses tool_calls=1.5: a count is a whole number of at least 0",
+                "uses model_calls=True: a count is a whole number of at least 0, or None for any",
+                "uses tool_calls=1.5: a count is a whole number of at least 0, or None for any",
             ),
         ),
     ],

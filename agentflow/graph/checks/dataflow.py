@@ -188,6 +188,8 @@ def _read_anywhere(walk: Walk) -> set[str]:
     for id in walk.reached:
         node = walk.nodes[id]
         found.update(node.requires)
+        if node.kind is not None:
+            found.update(node.kind.inputs.values())
         for route in node.routes:
             found |= route_reads(route)
     for policy in walk.workflow.policies:

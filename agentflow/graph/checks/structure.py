@@ -85,30 +85,25 @@ def ends(workflow: Workflow[Any]) -> Iterator[Finding]:
             )
     # What has a flaw of its own may lead to an end when it is mended; it is reported once.
     ways_out = shape.exits | {id for id, node in shape.nodes.items() if _unfinished(workflow, node)}
-    reached = _reached(workflow)
-    loops = [
-        part for part in shape.cyclic_parts if not ways_out & shape.reach(part, ("route", "limit"))
-    ]
-    if not ways_out & reached:
+    if not ways_out & _reached(workflow):
         yield Finding(
             code="AF112",
             message=f"workflow {workflow.id!r} has no way to end: no node that is reached delivers or finishes",
             hint="give a node route.deliver('…') or route.finish(…)",
             workflow=workflow.id,
             place=workflow.place,
-            path=next((_cycle(workflow, part) for part in loops if reached.issuperset(part)), ()),
         )
-        return
-    for part in loops:
-        yield Finding(
-            code="AF111",
-            message=f"the loop of {_listed(part)} has no way out to an end",
-            hint="give one of its nodes a route that leaves the loop and comes to an end",
-            workflow=workflow.id,
-            node=part[0],
-            place=shape.nodes[part[0]].place,
-            path=_cycle(workflow, part),
-        )
+    for part in shape.cyclic_parts:
+        if not ways_out & shape.reach(part, ("route", "limit")):
+            yield Finding(
+                code="AF111",
+                message=f"the loop of {_listed(part)} has no way out to an end",
+                hint="give one of its nodes a route that leaves the loop and comes to an end",
+                workflow=workflow.id,
+                node=part[0],
+                place=shape.nodes[part[0]].place,
+                path=_cycle(workflow, part),
+            )
 
 
 def _unfinished(workflow: Workflow[Any], node: Node) -> bool:

@@ -37,6 +37,8 @@ _SPECIAL = re.compile(
     r"|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])"
     # The words of a statement that Mermaid looks for anywhere in a line, quoted or not.
     r"|(?<=direction) "
+    # What starts a list.
+    r"|^(?:-|[0-9](?=[0-9]*[.)]))"
 )
 
 

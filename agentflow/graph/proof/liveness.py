@@ -71,7 +71,9 @@ def liveness(
         queued.discard(id)
         node = shape.nodes[id]
         live_after: set[str] = set()
-        live = {*node.requires, *extra.get(id, ())}
+        # A sub-workflow is given what is there, required or not.
+        given = node.kind.inputs.values() if node.kind is not None else ()
+        live = {*node.requires, *given, *extra.get(id, ())}
         for route in node.routes:
             live_after |= route_reads(route)
             if route.kind != "to":

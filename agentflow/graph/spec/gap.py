@@ -25,18 +25,21 @@ class Gap:
 
     Args:
         waive: The codes of findings that may be wrong because of it, each with the reason.
+        presence: Whether it is unknown which fields are there from the start.
         defaults: The fields that are known to have a default, which itself is not known.
     """
 
     waive: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    presence: bool = False
     defaults: Mapping[str, FieldSpec] = dataclasses.field(default_factory=dict)
 
     @classmethod
     def of(cls, what: str, *, presence: bool = False, defaults: Iterable[str] = ()) -> Gap:
-        """The gap that `what` leaves; `presence` says whether it is unknown which fields are there from the start."""
+        """The gap that `what` leaves."""
         codes = _VALUES + _PRESENCE if presence else _VALUES
         reason = f"{what} was not imported, so this may be wrong"
-        return cls(dict.fromkeys(codes, reason), {name: _there(name) for name in defaults})
+        known = {name: _there(name) for name in defaults}
+        return cls(dict.fromkeys(codes, reason), presence, known)
 
 
 def _there(name: str) -> FieldSpec:

@@ -217,7 +217,8 @@ class StandIn:
         )
 
     def __repr__(self) -> str:
-        return f"<{self.__module__}:{self.__qualname__}, not imported>"
+        # As a condition or a drawing would show the thing itself.
+        return self.__qualname__
 
 
 class StandIns:

@@ -138,6 +138,9 @@ class _Part:
         )
         if gap.defaults:
             made = dataclasses.replace(made, schema=Schema(fields=gap.defaults))
+        if gap.presence:
+            # Any field may be there from the start, and may not be.
+            made = dataclasses.replace(made, open_inputs=True)
         self.reader.workflows.insert(at, made)
         return made
 

@@ -204,8 +204,14 @@ def _retry() -> Data:
 def _uses() -> Data:
     calls = {"type": ["integer", "null"], "default": 0}
     properties = {
-        "model_calls": {"description": "How many model calls one visit may start; null for any number.", **calls},
-        "tool_calls": {"description": "How many tool calls one visit may start; null for any number.", **calls},
+        "model_calls": {
+            "description": "How many model calls one visit may start; null for any number.",
+            **calls,
+        },
+        "tool_calls": {
+            "description": "How many tool calls one visit may start; null for any number.",
+            **calls,
+        },
     }
     return object_of("uses", "What one visit may spend; it is enforced.", properties)
 
