@@ -8,6 +8,9 @@
     ├── ContractError                the author: a node, a route or an input broke its word
     ├── BudgetExceeded               the owner: the run reached a hard limit
     ├── RunCancelled                 nobody: somebody asked for it
+    ├── RunInterrupted               nobody: the run stopped where it is, and can go on
+    ├── IncompatibleRun              the author: the definition of today cannot go on with this run
+    ├── RunFailed                    the caller: the run that is asked for has failed before
     ├── RunConflict                  the caller: this run id or handle means something else
     ├── ToolError
     │   ├── UnknownTool              the author: register the tool
@@ -41,10 +44,13 @@ __all__ = [
     "DefinitionError",
     "DeliveryError",
     "Divergence",
+    "IncompatibleRun",
     "ModelError",
     "OutputInvalid",
     "RunCancelled",
     "RunConflict",
+    "RunFailed",
+    "RunInterrupted",
     "SpecError",
     "StaleClaim",
     "StoreError",
@@ -169,6 +175,24 @@ class RunCancelled(AgentflowError):
 
     def __str__(self) -> str:
         return "the run was cancelled" + ("" if self.reason is None else f": {self.reason}")
+
+
+class RunInterrupted(AgentflowError):
+    """The run was stopped at its last record, and can go on: its engine was closed or drained, or its caller left."""
+
+    code = "run_interrupted"
+
+
+class IncompatibleRun(AgentflowError):
+    """The definition, or the code, of today cannot go on with a run of an earlier one; the message says why."""
+
+    code = "incompatible_run"
+
+
+class RunFailed(AgentflowError):
+    """A run that had ended before is asked for its result, and has none; the message tells the recorded error."""
+
+    code = "run_failed"
 
 
 class RunConflict(AgentflowError):

@@ -71,7 +71,9 @@ def decoded(data: Any) -> Any:
     kind, *parts = data[_TAG]
     reader = _READERS.get(kind)
     if reader is None:
-        raise Unstorable(f"stored data of the unknown kind {kind!r}: was it written by a newer version?")
+        raise Unstorable(
+            f"stored data of the unknown kind {kind!r}: was it written by a newer version?"
+        )
     return reader(*parts)
 
 
@@ -145,7 +147,9 @@ def _write_dataclass(value: Any) -> Any:
             state[field.name] = _part(value, field.name, getattr(value, field.name))
     extra = set(getattr(value, "__dict__", ())) - set(state)
     if extra:
-        raise Unstorable(f"{type(value).__qualname__} holds {sorted(extra)}, which are no fields of it")
+        raise Unstorable(
+            f"{type(value).__qualname__} holds {sorted(extra)}, which are no fields of it"
+        )
     return _tagged("dataclass", _class_name(type(value)), state)
 
 
@@ -177,7 +181,9 @@ def _class_name(kind: Any) -> Any:
         return [_class_name(metadata["origin"]), [_class_name(arg) for arg in metadata["args"]]]
     name = f"{kind.__module__}:{kind.__qualname__}"
     if _find(name) is not kind:
-        raise Unstorable(f"{kind.__qualname__} cannot be found again as {name}: define it at the top of a module")
+        raise Unstorable(
+            f"{kind.__qualname__} cannot be found again as {name}: define it at the top of a module"
+        )
     return name
 
 
@@ -196,7 +202,9 @@ def _class(name: Any) -> Any:
     found = _find(name)
     if found is None:
         module = name.partition(":")[0]
-        raise Unstorable(f"{name} is not there: import {module} before the run is opened, or it has gone")
+        raise Unstorable(
+            f"{name} is not there: import {module} before the run is opened, or it has gone"
+        )
     return found
 
 
@@ -214,7 +222,9 @@ def _read_dataclass(name: Any, state: dict[str, Any]) -> Any:
     return value
 
 
-def _read_model(name: Any, state: dict[str, Any], given: list[str], extra: Any, private: Any) -> Any:
+def _read_model(
+    name: Any, state: dict[str, Any], given: list[str], extra: Any, private: Any
+) -> Any:
     kind = _class(name)
     _same_shape(kind, set(kind.model_fields), state)
     value = kind.__new__(kind)
@@ -224,7 +234,9 @@ def _read_model(name: Any, state: dict[str, Any], given: list[str], extra: Any, 
     allowed = kind.model_config.get("extra") == "allow"
     object.__setattr__(value, "__pydantic_extra__", more if allowed else None)
     hidden = {key: decoded(data) for key, data in private.items()}
-    object.__setattr__(value, "__pydantic_private__", hidden or ({} if kind.__private_attributes__ else None))
+    object.__setattr__(
+        value, "__pydantic_private__", hidden or ({} if kind.__private_attributes__ else None)
+    )
     return value
 
 
@@ -245,14 +257,18 @@ _WRITERS: dict[type, Callable[[Any], Any]] = {
     datetime.datetime: lambda value: _tagged("datetime", _aware(value), value.fold),
     datetime.date: lambda value: _tagged("date", value.isoformat()),
     datetime.time: lambda value: _tagged("time", _aware(value), value.fold),
-    datetime.timedelta: lambda value: _tagged("delta", value.days, value.seconds, value.microseconds),
+    datetime.timedelta: lambda value: _tagged(
+        "delta", value.days, value.seconds, value.microseconds
+    ),
     datetime.timezone: lambda value: _tagged("zone", value.utcoffset(None).total_seconds()),
     decimal.Decimal: lambda value: _tagged("decimal", str(value)),
     fractions.Fraction: lambda value: _tagged("fraction", str(value)),
     uuid.UUID: lambda value: _tagged("uuid", str(value)),
     re.Pattern: lambda value: _tagged("pattern", encoded(value.pattern), value.flags),
     Counter: lambda value: _tagged("counter", [[encoded(k), encoded(v)] for k, v in value.items()]),
-    OrderedDict: lambda value: _tagged("ordered", [[encoded(k), encoded(v)] for k, v in value.items()]),
+    OrderedDict: lambda value: _tagged(
+        "ordered", [[encoded(k), encoded(v)] for k, v in value.items()]
+    ),
     defaultdict: _write_defaultdict,
     deque: lambda value: _tagged("deque", _items(value), value.maxlen),
     list: _items,
@@ -266,7 +282,9 @@ _WRITERS: dict[type, Callable[[Any], Any]] = {
 def _aware(value: datetime.datetime | datetime.time) -> str:
     zone = value.tzinfo
     if zone is not None and type(zone) is not datetime.timezone:
-        raise Unstorable(f"the time zone {zone!r} has no stored form: use a fixed offset, such as UTC")
+        raise Unstorable(
+            f"the time zone {zone!r} has no stored form: use a fixed offset, such as UTC"
+        )
     return value.isoformat()
 
 

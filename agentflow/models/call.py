@@ -92,7 +92,7 @@ class ModelCall:
                         yield chunk
                 message = self._collector.message()
                 self._settle(partial=False)
-                performance.keep(Answer(message, self._invocation()))
+                await performance.keep(Answer(message, self._invocation()))
             except BaseException as error:
                 raised = self._failed(error)
                 if raised is error:

@@ -27,9 +27,11 @@ async def attempt_until_done(
     Raises:
         Exception: What the last attempt raised.
     """
-    record = VisitRecord()
+    journal = frame.run.journal
+    record = VisitRecord(journal, f"{frame.id}/{node.id}#{visit}/")
     attempts = 1 if node.retry is None else node.retry.attempts
-    for attempt in range(1, attempts + 1):
+    failed = 0 if journal is None else journal.attempts_of(frame, node.id, visit)
+    for attempt in range(min(failed + 1, attempts), attempts + 1):
         frame.visiting = ctx = NodeContext(frame, node, visit, attempt, failure, record)
         if frame.run.bus is not None:
             emit(ctx, "node.started")
@@ -42,6 +44,9 @@ async def attempt_until_done(
             delay = node.retry.delay(attempt) if node.retry else 0.0
             data = {"error": type(error).__name__, "message": told(error), "delay": delay}
             emit(ctx, "node.retried", data=data)
+            if journal is not None:
+                place = {"frame": frame.path, "node": node.id, "visit": visit}
+                await journal.write("attempt", {**place, "attempt": attempt, **data})
         finally:
             ctx.over = True
         if delay > 0:

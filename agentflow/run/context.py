@@ -126,7 +126,7 @@ class NodeContext:
     def record(self) -> VisitRecord:
         """The effects of this visit; the kernel's own."""
         if self._record is None:
-            self._record = VisitRecord()
+            self._record = VisitRecord(self.frame.run.journal, self.effect_key(""))
         return self._record
 
     @property

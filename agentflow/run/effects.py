@@ -16,9 +16,11 @@ import anyio
 
 from agentflow.errors import BudgetExceeded, Divergence
 from agentflow.run.facts import limit_data
+from agentflow.run.journal import restored, stored
 
 if TYPE_CHECKING:
     from agentflow.run.context import NodeContext
+    from agentflow.run.journal import Journal
 
 __all__ = ["Performance", "VisitRecord", "check", "effect", "emit", "note", "performing", "spend"]
 
@@ -31,18 +33,36 @@ class _Recorded:
 
 
 class VisitRecord:
-    """What one visit has done so far: its effects by key, and what it spent, attempts included."""
+    """What one visit has done so far: its effects by key, and what it spent, attempts included.
 
-    __slots__ = ("_effects", "_locks", "spent")
+    Args:
+        journal: The journal of a durable run, which may know more from before a crash.
+        prefix: How the keys of the visit's effects begin.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_effects", "_journal", "_locks", "spent")
+
+    def __init__(self, journal: Journal | None = None, prefix: str = "") -> None:
         self._effects: dict[str, _Recorded] = {}
         self._locks: dict[str, anyio.Lock] = {}
+        self._journal = journal
         self.spent: dict[str, float] = {}
+        for past in () if journal is None else journal.effects_below(prefix):
+            self.spent = dict(past.spent)
 
     def find(self, key: str) -> _Recorded | None:
-        """The effect that was recorded under `key`."""
-        return self._effects.get(key)
+        """The effect that was recorded under `key`.
+
+        Raises:
+            IncompatibleRun: Its value cannot be restored.
+        """
+        known = self._effects.get(key)
+        if known is None and self._journal is not None:
+            past = self._journal.effect_of(key)
+            if past is not None:
+                value = restored(f"the {past.kind} effect {key!r}", past.data)
+                known = self._effects[key] = _Recorded(past.kind, past.digest, value)
+        return known
 
     def keep(self, key: str, recorded: _Recorded) -> None:
         """Record an effect that was done."""
@@ -75,7 +95,7 @@ async def effect(
     """
     async with performing(ctx, kind, key, request) as performance:
         if not performance.recorded:
-            performance.keep(await perform())
+            await performance.keep(await perform())
         return performance.value
 
 
@@ -98,13 +118,27 @@ class Performance:
                 f"node {ctx.node_id!r}: the {kind} effect {key!r} was recorded for another request"
             )
 
-    def keep(self, value: Any) -> None:
-        """Record what the effect gave.
+    async def keep(self, value: Any) -> None:
+        """Record what the effect gave; in a durable run it cannot be lost any more after that.
 
         Raises:
             RunCancelled: The run was cancelled meanwhile: what comes after the cancel is dropped, whatever it is.
+            ContractError: The value cannot be stored.
         """
         self._ctx.check_open()
+        journal = self._ctx.frame.run.journal
+        if journal is not None:
+            where = f"node {self._ctx.node_id!r}: what the {self._kind} effect {self._key!r} gave"
+            body = {
+                "key": self._key,
+                "place": f"{self._ctx.frame.path}/{self._ctx.node_id}#{self._ctx.visit}/",
+                "kind": self._kind,
+                "digest": self._digest,
+                "value": stored(where, value),
+                "spent": self._ctx.record.spent,
+                "used": self._ctx.frame.run.ledger.as_dict(),
+            }
+            await journal.write("effect", body)
         recorded = _Recorded(self._kind, self._digest, value)
         self._ctx.record.keep(self._key, recorded)
         self.value = value

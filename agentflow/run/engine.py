@@ -18,10 +18,11 @@ from agentflow.run.ports import (
     ModelSource,
     Observer,
     Sink,
+    Store,
     SystemClock,
     ToolSource,
 )
-from agentflow.run.registry import NoModels, load
+from agentflow.run.registry import NoModels, load, load_store
 from agentflow.run.run import Run
 from agentflow.run.signal import CancelSignal
 
@@ -47,6 +48,8 @@ class Engine(Generic[R]):
         tools: The tools that nodes may use.
         observers: Objects or functions that get the facts of every run.
         sink: Where content goes while it is made.
+        store: Where runs are recorded, so that they survive this process: a `Store`, or a URL such as `sqlite:///runs.db`.
+            The engine must then be entered (`async with`), which opens it.
         budget: The limits of every run; a run's own budget can only be tighter.
         authorize: A policy `(tool, input, ctx) -> bool` that every tool call must pass besides the tool's own.
         require_authorization: Refuse tools that neither policy speaks of.
@@ -67,6 +70,7 @@ class Engine(Generic[R]):
         tools: Iterable[Any] = (),
         observers: Iterable[Observer | Callable[[Fact], Any]] = (),
         sink: Sink | None = None,
+        store: Store | str | None = None,
         budget: Budget | None = None,
         authorize: Authorize | None = None,
         require_authorization: bool = False,
@@ -76,6 +80,7 @@ class Engine(Generic[R]):
         self.workflow = workflow
         self.plan = workflow.plan
         self.sink = sink
+        self.store: Store | None = load_store(store) if isinstance(store, str) else store
         self.budget = budget
         self.authorize = authorize
         self.require_authorization = require_authorization
@@ -96,6 +101,7 @@ class Engine(Generic[R]):
             self._tool_source = load("tools")(self._tools)
         self._running: dict[str, Run[R]] = {}
         self._closed = False
+        self._entered = False
 
     @property
     def tools(self) -> ToolSource:
@@ -194,8 +200,13 @@ class Engine(Generic[R]):
         self._closed = True
         for run in list(self._running.values()):
             await run.stop("the engine was closed")
+        if self.store is not None and self._entered:
+            await self.store.close()
 
     async def __aenter__(self) -> Self:
+        if self.store is not None:
+            await self.store.open()
+        self._entered = True
         return self
 
     async def __aexit__(
@@ -210,6 +221,10 @@ class Engine(Generic[R]):
         """Take a run that begins. For the run alone."""
         if self._closed:
             raise RuntimeError(f"the engine of workflow {self.workflow.id!r} is closed")
+        if self.store is not None and not self._entered:
+            raise RuntimeError(
+                "an engine with a store is entered first: async with Engine(…, store=…) as engine"
+            )
         if run.id in self._running:
             raise RunConflict(f"run {run.id!r} is under way; give another run_id, or wait for it")
         self._running[run.id] = run

@@ -9,7 +9,7 @@ from typing import Final, Literal
 __all__ = ["ENDED", "SNAPSHOT", "Claim", "Entry", "NewRun", "RunInfo", "StoredStatus"]
 
 StoredStatus = Literal["running", "suspended", "interrupted", "completed", "failed", "cancelled"]
-ENDED: Final = frozenset({"completed", "failed", "cancelled"})
+ENDED: Final[frozenset[StoredStatus]] = frozenset({"completed", "failed", "cancelled"})
 """The statuses after which nothing follows."""
 
 SNAPSHOT: Final = "snapshot"

@@ -6,6 +6,7 @@ result. Every decision is made in `decide`; here things are awaited, counted and
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -17,10 +18,12 @@ from agentflow.run.attempts import attempt_until_done
 from agentflow.run.context import NodeContext
 from agentflow.run.decide import Failure
 from agentflow.run.facts import limit_data
+from agentflow.run.redo import go_on_from, record_commit, record_failure, redo
 
 if TYPE_CHECKING:
     from agentflow.graph.frozen import State
     from agentflow.graph.plan import Plan, PlanNode, PlanRoute
+    from agentflow.run.journal import Journal
     from agentflow.run.ledger import Ledger
     from agentflow.run.run import Run
     from agentflow.run.signal import CancelSignal
@@ -42,13 +45,14 @@ class Frame:
     """
 
     __slots__ = (
-        "_errors_handled",
-        "_limit_handled",
+        "_past",
         "above",
         "counts",
         "depth",
+        "errors_handled",
         "id",
         "ledger",
+        "limit_handled",
         "parent_id",
         "plan",
         "round",
@@ -79,20 +83,35 @@ class Frame:
         self.round = 0
         self.visiting: NodeContext | None = None
         self.counts = [0] * len(plan.nodes)
-        self._errors_handled: set[int] = set()
-        self._limit_handled = False
+        self.errors_handled: set[int] = set()
+        self.limit_handled = False
+        self._past: deque[dict[str, Any]] | None = None
+
+    @property
+    def path(self) -> str:
+        """Where the frame stands below its run; empty for the run itself."""
+        return self.id[len(self.run.id) :]
 
     async def execute(self, input: Mapping[str, Any] | None) -> Any:
         """Run the workflow from its entry to an end, and return the checked result."""
         self.signal.raise_if_cancelled()
         self.state = decide.first_state(self.plan, input)
-        if self.run.bus is not None:
+        journal = self.run.journal
+        began = journal is not None and journal.began(self.path)
+        if journal is not None:
+            self._past = journal.visits_of(self.path)
+        if self.run.bus is not None and not self._past:
             parent_node = None if self.above is None else self.above.node_id
             data = {"inputs": sorted(self.state), "parent_node": parent_node}
             self._emit("run.started", data=data)
         try:
-            self._open_first_round()
-            value = await self._visits()
+            if not began:
+                self._open_first_round()
+            self.round = 1
+            node = self.plan.entry
+            if journal is not None and journal.snapshot is not None and self.above is None:
+                node = go_on_from(self, journal.snapshot)
+            value = await self._visits(node)
         except BaseException as error:
             self._ended_badly(error)
             raise
@@ -109,7 +128,7 @@ class Frame:
         self.round = 1
         self._emit("round.started")
 
-    async def _visits(self) -> Any:  # noqa: C901 - the one hot loop; every call it spares is paid for at every visit
+    async def _visits(self, node: PlanNode) -> Any:  # noqa: C901 - the one hot loop; every call it spares is paid for at every visit
         run, signal, ledger, counts, state = (
             self.run,
             self.signal,
@@ -117,8 +136,7 @@ class Frame:
             self.counts,
             self.state,
         )
-        listening = run.bus is not None
-        node: PlanNode = self.plan.entry
+        listening, journal, past = run.bus is not None, run.journal, self._past
         failure: Failure | None = None
         while True:
             if signal.fired:
@@ -129,43 +147,61 @@ class Frame:
                 entered = self._open_round(node)
                 if entered is not node:
                     node, failure = entered, None
-            ledger.enter_visit()
-            for name in node.requires:
-                if name not in state:
-                    raise decide.missing(node, name)
             counts[node.index] = visit = counts[node.index] + 1
-            try:
-                if not node.plain or listening:
-                    update = await attempt_until_done(self, node, visit, failure)
-                elif node.takes_context:
-                    ctx = NodeContext(self, node, visit, 1, failure)
-                    try:
-                        update = await node.function(state, ctx)
-                    finally:
-                        ctx.over = True
+            if journal is None or not self._counted(journal, node, visit):
+                ledger.enter_visit()
+            if past:
+                route, failure = redo(self, node, past.popleft())
+                if failure is not None:
+                    node = self._to_handler(node)
+                    continue
+            else:
+                for name in node.requires:
+                    if name not in state:
+                        raise decide.missing(node, name)
+                try:
+                    if not node.plain or listening:
+                        update = await attempt_until_done(self, node, visit, failure)
+                    elif node.takes_context:
+                        ctx = NodeContext(self, node, visit, 1, failure)
+                        try:
+                            update = await node.function(state, ctx)
+                        finally:
+                            ctx.over = True
+                    else:
+                        update = await node.function(state)
+                except Exception as error:
+                    handler, failure = self._failed(node, visit, error, failure)
+                    if journal is not None:
+                        await record_failure(journal, self, node, visit, failure)
+                    node = handler
+                    continue
+                if signal.fired:
+                    raise RunCancelled(signal.reason)
+                failure = None
+                values = decide.fresh_values(node, update)
+                if journal is None:
+                    write(state, decide.join(node, state, values) if node.reducing else values)
+                    route = node.always or decide.choose_route(node, state)
                 else:
-                    update = await node.function(state)
-            except Exception as error:
-                node, failure = self._failed(node, visit, error, failure)
-                continue
-            if signal.fired:
-                raise RunCancelled(signal.reason)
-            failure = None
-            values = decide.fresh_values(node, update)
-            write(state, decide.join(node, state, values) if node.reducing else values)
-            if listening:
-                self._emit(
-                    "node.committed", node, visit, data={"fields": sorted(values)}, content=values
-                )
-            route = node.always or decide.choose_route(node, state)
-            if listening:
-                self._route_taken(node, visit, route)
+                    route = await record_commit(journal, self, node, visit, values)
+                if listening:
+                    self._committed(node, visit, values, route)
             if route.target is None:
                 value = decide.final_value(self.plan, node, route, state)
                 if signal.fired:
                     raise RunCancelled(signal.reason)
                 return value
             node = route.target
+
+    def _counted(self, journal: Journal, node: PlanNode, visit: int) -> bool:
+        """Whether this visit is in the ledger already: it was gone through before, or begun before a crash."""
+        return bool(self._past) or journal.began(f"{self.path}/{node.id}#{visit}")
+
+    def _to_handler(self, node: PlanNode) -> PlanNode:
+        assert node.on_error is not None
+        self.errors_handled.add(node.on_error.index)
+        return node.on_error
 
     def _open_round(self, node: PlanNode) -> PlanNode:
         """Open the next round and return the node to visit: `node`, or the workflow's `on_limit` when rounds are out."""
@@ -174,16 +210,18 @@ class Frame:
             if self.round >= allowed:
                 where = f"workflow {self.plan.workflow.id!r}"
                 raise BudgetExceeded("rounds", allowed, self.round + 1, where=where)
-            self.ledger.enter_round()
+            journal = self.run.journal
+            if journal is None or not self._counted(journal, node, self.counts[node.index] + 1):
+                self.ledger.enter_round()
         except BudgetExceeded as error:
-            handler = None if self._limit_handled else self.plan.on_limit
+            handler = None if self.limit_handled else self.plan.on_limit
             self._limit_reached(error, handler)
             if handler is None:
                 raise
-            self._limit_handled = True
+            self.limit_handled = True
             return handler
         self.round += 1
-        self._errors_handled.clear()
+        self.errors_handled.clear()
         self._emit("round.started")
         return node
 
@@ -207,7 +245,7 @@ class Frame:
             isinstance(error, decide.UNRECOVERABLE)
             or failure is not None
             or handler is None
-            or handler.index in self._errors_handled
+            or handler.index in self.errors_handled
         ):
             handler = None
         told = Failure(type(error).__name__, decide.told(error), node.id)
@@ -225,7 +263,7 @@ class Frame:
                 )
             decide.noted(error, place)
             raise error
-        self._errors_handled.add(handler.index)
+        self.errors_handled.add(handler.index)
         return handler, told
 
     def _ended_badly(self, raised: BaseException) -> None:
@@ -246,7 +284,11 @@ class Frame:
             data = {"error": type(error).__name__, "message": decide.told(error)}
             self._emit("run.failed", data=data)
 
-    def _route_taken(self, node: PlanNode, visit: int, route: PlanRoute) -> None:
+    def _committed(
+        self, node: PlanNode, visit: int, values: dict[str, Any], route: PlanRoute
+    ) -> None:
+        fields = {"fields": sorted(values)}
+        self._emit("node.committed", node, visit, data=fields, content=values)
         data = {
             "index": route.index,
             "route": route.route.kind,
@@ -264,6 +306,7 @@ class Frame:
         content: Any = None,
     ) -> None:
         bus = self.run.bus
-        if bus is not None:
+        # What is gone through again from the journal was told when it happened.
+        if bus is not None and not self._past:
             node_id = None if node is None else node.id
             bus.emit(kind, self, data=data, content=content, node_id=node_id, visit=visit)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Final
 
 from agentflow.errors import BudgetExceeded
@@ -105,6 +106,17 @@ class Ledger:
             ledger = ledger._parent
         if passed is not None:
             raise BudgetExceeded(limit, *passed)
+
+    def restore(self, used: Mapping[str, float]) -> None:
+        """Start from what a run had spent before it was interrupted."""
+        for name, amount in used.items():
+            match name:
+                case "visits":
+                    self.visits = int(amount)
+                case "rounds":
+                    self.rounds = int(amount)
+                case _:
+                    self._used[name] = amount
 
     def spend_time(self, seconds: float) -> None:
         """Count active time, known only afterwards; limits of it are kept by the run."""

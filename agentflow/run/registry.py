@@ -10,7 +10,7 @@ from agentflow.run.ports import ModelCalls
 if TYPE_CHECKING:
     from agentflow.run.context import NodeContext
 
-__all__ = ["NoModels", "load"]
+__all__ = ["NoModels", "load", "load_store"]
 
 # By name and not by import: the layers that make these stand above this one.
 _BUILTIN = {
@@ -41,3 +41,24 @@ class NoModels:
         """Models of which every call says that there is none."""
         calls: ModelCalls = load("models")(None, {}).bind(ctx)
         return calls
+
+
+_STORES = {
+    "memory": "agentflow.stores.memory:MemoryStore",
+    "sqlite": "agentflow.stores.sqlite:from_url",
+    "postgresql": "agentflow.stores.postgresql:from_url",
+}
+
+
+def load_store(url: str) -> Any:
+    """The store that a URL names: `memory:`, `sqlite:///relative.db`, `sqlite:////absolute.db` or `postgresql://…`.
+
+    Raises:
+        ValueError: There is no store of that kind.
+    """
+    kind = url.partition(":")[0]
+    if kind not in _STORES:
+        known = ", ".join(f"{name}:" for name in _STORES)
+        raise ValueError(f"store={url!r}: there is no store {kind!r}; there are {known}")
+    module, _, attribute = _STORES[kind].partition(":")
+    return getattr(importlib.import_module(module), attribute)(url)

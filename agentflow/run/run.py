@@ -8,16 +8,24 @@ import threading
 import time
 from collections.abc import Iterable, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar
 
 import anyio
 import anyio.lowlevel
 
-from agentflow.errors import BudgetExceeded, RunCancelled
+from agentflow.errors import (
+    BudgetExceeded,
+    IncompatibleRun,
+    RunCancelled,
+    RunInterrupted,
+    StoreError,
+)
 from agentflow.graph.frozen import State, freeze
+from agentflow.run.attach import Ended, attach, end_body
 from agentflow.run.decide import Bail, checked_result, told, unwrapped
 from agentflow.run.detached import Detached
 from agentflow.run.effects import emit
+from agentflow.run.entries import StoredStatus
 from agentflow.run.facts import FactReader, Facts, limit_data
 from agentflow.run.frame import Frame
 from agentflow.run.ledger import Ledger
@@ -27,13 +35,15 @@ from agentflow.run.signal import CancelSignal
 if TYPE_CHECKING:
     from agentflow.graph.limits import Budget
     from agentflow.graph.plan import Plan
+    from agentflow.graph.workflow import Workflow
     from agentflow.run.engine import Engine
+    from agentflow.run.journal import Journal
     from agentflow.run.ports import Clock, ModelSource, Observer, Sink
 
 __all__ = ["Run", "Status"]
 
 R = TypeVar("R")
-Status = Literal["running", "completed", "failed", "cancelled"]
+Status = StoredStatus
 
 _SLICE: Final = 0.005
 """Seconds that a run which never waits keeps the loop to itself, so that a cancel gets through within 10 ms."""
@@ -86,6 +96,7 @@ class Run(Generic[R]):
         self.pause_at = 0.0
         self.thread: int | None = None
         self.bus: Facts | None = None
+        self.journal: Journal | None = None
         self.loop: Loop
         self._input = input
         self._observers = tuple(observers)
@@ -95,6 +106,7 @@ class Run(Generic[R]):
         self._task: Detached | None = None
         self._watcher: Detached | None = None
         self._overtime: BudgetExceeded | None = None
+        self._parting: object = None
         self._interrupted = False
         self._settling = False
         self._settled: Latch | None = None
@@ -111,6 +123,11 @@ class Run(Generic[R]):
             snapshot, {name: freeze(value) for name, value in dict.items(self._frame.state)}
         )
         return snapshot
+
+    @property
+    def workflow(self) -> Workflow[R]:
+        """The workflow that is run."""
+        return self._frame.plan.workflow
 
     def cancel(self, reason: object = None) -> None:
         """Cancel the run; from any thread, and as often as you like."""
@@ -163,9 +180,14 @@ class Run(Generic[R]):
         await self.stop("its caller left")
 
     async def stop(self, reason: object) -> None:
-        """Cancel the run unless it has ended, and wait until it has; not itself interrupted by a cancel."""
+        """Cancel the run unless it has ended, and wait until it has; not itself interrupted by a cancel.
+
+        A durable run is not cancelled but left where it is, `interrupted`, so that it can go on.
+        """
         assert self._settled is not None
         if not self._settled.opened:
+            if self.engine.store is not None and not self.signal.fired:
+                self._parting = reason
             self.cancel(reason)
             with anyio.CancelScope(shield=True):
                 await self._settled.wait()
@@ -211,7 +233,7 @@ class Run(Generic[R]):
         value: Any = None
         error: BaseException | None = None
         try:
-            value = await self._frame.execute(self._input)
+            value = await self._execute()
         except BaseException as raised:
             error = raised
         # What comes after the run was ended without its body does not count.
@@ -219,6 +241,19 @@ class Run(Generic[R]):
             self._value, self._error = value, error
         if not self._interrupted:
             await self._settle()
+
+    async def _execute(self) -> Any:
+        store = self.engine.store
+        if store is None:
+            return await self._frame.execute(self._input)
+        found, input = await attach(self, store, self._input)
+        if isinstance(found, Ended):
+            if found.error is not None:
+                raise found.error
+            return found.value
+        self.journal = found
+        self.ledger.restore(found.used)
+        return await self._frame.execute(input)
 
     async def _watch(self) -> None:
         """Keep the limits of time, for runs that have any: the signal's deadline and `Budget.seconds`."""
@@ -268,6 +303,8 @@ class Run(Generic[R]):
             self._watcher.cancel()
         try:
             self._judge()
+            if self.journal is not None:
+                await self._record_end(self.journal)
             if self.bus is not None:
                 await self._tell_end(self.bus)
         finally:
@@ -296,12 +333,36 @@ class Run(Generic[R]):
             outside = RunCancelled("cancelled from outside of the run")
             outside.__cause__ = error
             error = outside
+        if (
+            self._parting is not None
+            and self.journal is not None
+            and isinstance(error, RunCancelled)
+        ):
+            error = RunInterrupted(f"run {self.id} was stopped at its last record: {self._parting}")
+        self._conclude(error)
+
+    def _conclude(self, error: BaseException | None) -> None:
         self._error = error
         if error is None:
             self.status = "completed"
+            return
+        self._value = None
+        if isinstance(error, RunInterrupted | StoreError | IncompatibleRun):
+            self.status = "interrupted"
         else:
-            self._value = None
             self.status = "cancelled" if isinstance(error, RunCancelled) else "failed"
+
+    async def _record_end(self, journal: Journal) -> None:
+        """Write how the run ended; if that cannot be written, it has not ended."""
+        try:
+            if self.status == "interrupted":
+                await journal.give_back("interrupted")
+            else:
+                body = end_body(self._value, self._error)
+                await journal.write("ended", body, status=self.status)
+        except Exception as error:
+            if not isinstance(self._error, StoreError):
+                self._conclude(error)
 
     async def _tell_end(self, bus: Facts) -> None:
         error = self._error

@@ -201,7 +201,7 @@ class BoundTools:
                 )
                 told = self._context(permit, 0)
                 try:
-                    performance.keep(Receipt(value, invocation))
+                    await performance.keep(Receipt(value, invocation))
                 except BaseException as error:
                     tell_failed(told, error)
                     raise

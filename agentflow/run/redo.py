@@ -1,0 +1,153 @@
+"""What a frame writes into the journal, and how it goes through what the journal holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from agentflow.errors import ContractError, IncompatibleRun
+from agentflow.graph.frozen import freeze, write
+from agentflow.run import decide
+from agentflow.run.decide import Failure, told
+from agentflow.run.journal import Journal, restored, stored
+
+if TYPE_CHECKING:
+    from agentflow.graph.plan import PlanNode, PlanRoute
+    from agentflow.run.frame import Frame
+
+__all__ = ["go_on_from", "record_commit", "record_failure", "redo"]
+
+
+async def record_commit(
+    journal: Journal, frame: Frame, node: PlanNode, visit: int, values: dict[str, Any]
+) -> PlanRoute:
+    """Commit an update together with the route it leads to, as one entry, and return the route.
+
+    Raises:
+        ContractError: A value cannot be stored, and nothing is committed; or no route matches, and the commit stays.
+    """
+    state = frame.state
+    delta = {
+        name: stored(f"node {node.id!r}, field {name!r}", value)
+        for name, value in values.items()
+        if node.writes[name].reducer is not None or not _unchanged(dict.get(state, name), value)
+    }
+    write(state, decide.join(node, state, values) if node.reducing else values)
+    body = {
+        "frame": frame.path,
+        "node": node.id,
+        "visit": visit,
+        "delta": delta,
+        "used": frame.run.ledger.as_dict(),
+    }
+    try:
+        route = node.always or decide.choose_route(node, state)
+    except ContractError as error:
+        await journal.write("visit", {**body, "route": None, "error": told(error)})
+        raise
+    await journal.write("visit", {**body, "route": route.index})
+    if frame.above is None and route.target is not None and journal.wants_snapshot:
+        await journal.write_snapshot(_snapshot(frame, route.target))
+    return route
+
+
+def _unchanged(old: Any, new: Any) -> bool:
+    try:
+        return type(old) is type(new) and bool(old == new)
+    except Exception:
+        # Comparing objects of the author's may raise anything; then the value is stored again.
+        return False
+
+
+async def record_failure(
+    journal: Journal, frame: Frame, node: PlanNode, visit: int, failure: Failure
+) -> None:
+    """Record that a node failed, and that its error node takes over."""
+    await journal.write(
+        "failed",
+        {
+            "frame": frame.path,
+            "node": node.id,
+            "visit": visit,
+            "error": failure.type,
+            "message": failure.message,
+            "used": frame.run.ledger.as_dict(),
+        },
+    )
+
+
+def redo(frame: Frame, node: PlanNode, body: Mapping[str, Any]) -> tuple[PlanRoute, Failure | None]:
+    """Make a recorded visit again, without running the node: its update, and the route taken or the failure handled.
+
+    Raises:
+        IncompatibleRun: The definition of today does not make the visit that was recorded.
+        ContractError: The visit ended in one, after its commit.
+    """
+    if body["node"] != node.id:
+        raise IncompatibleRun(
+            f"the journal of run {frame.run.id} visits node {body['node']!r} where the definition of today visits {node.id!r}"
+        )
+    if body["kind"] == "failed":
+        if node.on_error is None:
+            raise IncompatibleRun(f"node {node.id!r} has no on_error node any more")
+        return node.routes[0], Failure(body["error"], body["message"], node.id)
+    values: dict[str, Any] = {}
+    for name, data in body["delta"].items():
+        if name not in node.writes:
+            raise IncompatibleRun(f"node {node.id!r} does not write the field {name!r} any more")
+        values[name] = _accepted(node, name, restored(f"field {name!r}", data))
+    write(frame.state, decide.join(node, frame.state, values) if node.reducing else values)
+    if body["route"] is None:
+        raise ContractError(body["error"])
+    if body["route"] >= len(node.routes):
+        raise IncompatibleRun(f"node {node.id!r} does not have the route any more that was taken")
+    return node.routes[body["route"]], None
+
+
+def _accepted(node: PlanNode, name: str, value: Any) -> Any:
+    try:
+        return node.writes[name].delta.accept(value)
+    except Exception as error:
+        raise IncompatibleRun(
+            f"the stored value of field {name!r} is none of its type any more: {told(error)}"
+        ) from error
+
+
+def _snapshot(frame: Frame, target: PlanNode) -> dict[str, Any]:
+    nodes = list(frame.plan.nodes)
+    return {
+        "state": {
+            name: stored(f"field {name!r}", value) for name, value in dict.items(frame.state)
+        },
+        "next": target.id,
+        "round": frame.round,
+        "counts": {nodes[at]: count for at, count in enumerate(frame.counts) if count},
+        "errors_handled": sorted(nodes[at] for at in frame.errors_handled),
+        "limit_handled": frame.limit_handled,
+        "used": frame.run.ledger.as_dict(),
+    }
+
+
+def go_on_from(frame: Frame, snapshot: Mapping[str, Any]) -> PlanNode:
+    """Bring a frame to where a snapshot was taken, and return the node to visit.
+
+    Raises:
+        IncompatibleRun: The definition of today has no place for it.
+    """
+    plan = frame.plan
+    try:
+        frame.round = snapshot["round"]
+        frame.limit_handled = snapshot["limit_handled"]
+        frame.errors_handled.update(plan.nodes[id].index for id in snapshot["errors_handled"])
+        for id, count in snapshot["counts"].items():
+            frame.counts[plan.nodes[id].index] = count
+        target = plan.nodes[snapshot["next"]]
+    except KeyError as gone:
+        raise IncompatibleRun(f"node {gone.args[0]!r} is not in the definition any more") from None
+    fields = {}
+    for name, data in snapshot["state"].items():
+        value = restored(f"field {name!r}", data)
+        spec = plan.schema.fields.get(name)
+        fields[name] = freeze(value) if spec is None else spec.value.accept(value)
+    write(frame.state, fields)
+    return target

@@ -1,0 +1,1 @@
+"""Stores: where the journals of durable runs live."""
