@@ -8,6 +8,8 @@
     ├── ContractError                the author: a node, a route or an input broke its word
     ├── BudgetExceeded               the owner: the run reached a hard limit
     ├── RunCancelled                 nobody: somebody asked for it
+    ├── RunSuspended                 the caller: a person, or a time, has to answer first
+    ├── ResumeConflict               the caller: somebody else has answered
     ├── RunInterrupted               nobody: the run stopped where it is, and can go on
     ├── IncompatibleRun              the author: the definition of today cannot go on with this run
     ├── RunFailed                    the caller: the run that is asked for has failed before
@@ -33,9 +35,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from agentflow.graph.findings import Finding
     from agentflow.graph.workflow import Workflow
     from agentflow.run.ports import Invocation
+    from agentflow.run.suspension import Request
 
 __all__ = [
     "AgentflowError",
@@ -47,10 +52,12 @@ __all__ = [
     "IncompatibleRun",
     "ModelError",
     "OutputInvalid",
+    "ResumeConflict",
     "RunCancelled",
     "RunConflict",
     "RunFailed",
     "RunInterrupted",
+    "RunSuspended",
     "SpecError",
     "StaleClaim",
     "StoreError",
@@ -175,6 +182,32 @@ class RunCancelled(AgentflowError):
 
     def __str__(self) -> str:
         return "the run was cancelled" + ("" if self.reason is None else f": {self.reason}")
+
+
+class RunSuspended(AgentflowError):
+    """The run waits: for the answers to `requests`, or for the time `due`; `Engine.resume` goes on with it."""
+
+    code = "run_suspended"
+
+    def __init__(
+        self, run_id: str, requests: tuple[Request, ...] = (), due: datetime | None = None
+    ) -> None:
+        self.run_id = run_id
+        self.requests = requests
+        self.due = due
+        super().__init__(run_id, requests, due)
+
+    def __str__(self) -> str:
+        waits = [f"an answer to {request.key!r} ({request.id})" for request in self.requests]
+        if self.due is not None:
+            waits.append(f"the time {self.due.isoformat()}")
+        return f"run {self.run_id} is suspended and waits for {' and '.join(waits) or 'nothing'}"
+
+
+class ResumeConflict(AgentflowError):
+    """The run does not wait for this answer: it was resumed by somebody else, goes on already, or has ended."""
+
+    code = "resume_conflict"
 
 
 class RunInterrupted(AgentflowError):

@@ -5,15 +5,17 @@ from __future__ import annotations
 import inspect
 import threading
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any, NoReturn
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import anyio
 import anyio.from_thread
 
 from agentflow.errors import ContractError, RunCancelled
-from agentflow.run.decide import Bail, Failure
+from agentflow.run.decide import Bail, Failure, Suspend
 from agentflow.run.effects import VisitRecord, effect, emit
 from agentflow.run.sublog import SubLog
+from agentflow.run.suspension import answer_of, request_of
 from agentflow.run.thread import in_thread
 
 if TYPE_CHECKING:
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
     from agentflow.run.signal import CancelSignal
 
 __all__ = ["NodeContext", "SyncContext"]
+
+_LONG: Final = 5.0
+"""Seconds that a durable run waits in memory; for a longer time it is suspended."""
 
 
 class NodeContext:
@@ -211,6 +216,40 @@ class NodeContext:
 
         return await effect(self, "once", self.effect_key(key), None, perform)
 
+    async def suspend(self, key: str, payload: Any = None, *, schema: Any = None) -> Any:
+        """Wait for an answer from outside: the run is suspended, and this visit is made again when the answer is there.
+
+        What the visit has done through `once`, models and tools is not done again; other code before this call is.
+
+        Args:
+            key: Names the request within the visit.
+            payload: What whoever answers is to see.
+            schema: What the answer must be: a type, or a JSON Schema.
+
+        Returns:
+            The answer, as the type if `schema` is one.
+
+        Raises:
+            ContractError: The run has no store, or the payload cannot be stored.
+        """
+        self.check_open()
+        request = request_of(self, key, payload, schema)
+        journal = self.frame.run.journal
+        assert journal is not None
+        if request.id in journal.answers:
+            return answer_of(request, schema, journal.answers[request.id])
+        raise Suspend((request,))
+
+    async def wait_until(self, due: datetime) -> None:
+        """Wait for a time, in a durable run also through restarts, and for a long time without being held in memory."""
+        self.check_open()
+        clock, journal = self.frame.run.clock, self.frame.run.journal
+        left = (due - clock.now()).total_seconds()
+        if left > _LONG and journal is not None:
+            raise Suspend((), due)
+        if left > 0:
+            await clock.sleep(left)
+
     def bail(self, value: Any) -> NoReturn:
         """End the run, and everything above and beside this node, with `value` as its result."""
         raise Bail(value)
@@ -276,6 +315,14 @@ class SyncContext:
             return await in_thread(self._ctx, function, limiter=limiter)
 
         return _wait(self._ctx, self._ctx.once, key, perform)
+
+    def suspend(self, key: str, payload: Any = None, *, schema: Any = None) -> Any:
+        """As `NodeContext.suspend`."""
+
+        async def suspend() -> Any:
+            return await self._ctx.suspend(key, payload, schema=schema)
+
+        return _wait(self._ctx, suspend)
 
     def bail(self, value: Any) -> NoReturn:
         """As `NodeContext.bail`."""

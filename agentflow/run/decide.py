@@ -24,7 +24,10 @@ from agentflow.graph.frozen import State, freeze, lend, thaw, write
 from agentflow.graph.reducer import append
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from agentflow.graph.plan import Plan, PlanNode, PlanRoute
+    from agentflow.run.suspension import Request
 
 __all__ = ["Bail", "Failure", "choose_route", "final_value", "first_state", "fresh_values", "join"]
 
@@ -35,6 +38,15 @@ class Bail(BaseException):
     def __init__(self, value: Any) -> None:
         self.value = value
         super().__init__(value)
+
+
+class Suspend(BaseException):
+    """Ends the activity of a run, in the same way: it waits for answers, or for a time."""
+
+    def __init__(self, requests: tuple[Request, ...], due: datetime | None = None) -> None:
+        self.requests = requests
+        self.due = due
+        super().__init__(requests, due)
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,6 +282,12 @@ def unwrapped(error: BaseException) -> BaseException:
         for leaf in inner:
             if isinstance(leaf, kind):
                 return leaf
+    waits = [leaf for leaf in inner if isinstance(leaf, Suspend)]
+    if waits:
+        # What else went wrong beside will go wrong again, or not, when the visit is made again.
+        requests = {request.id: request for wait in waits for request in wait.requests}
+        due = min((wait.due for wait in waits if wait.due is not None), default=None)
+        return Suspend(tuple(requests.values()), due)
     return error
 
 

@@ -11,6 +11,7 @@ import anyio
 
 from agentflow.errors import RunConflict
 from agentflow.graph.limits import Budget
+from agentflow.run.attach import NO_ANSWERS
 from agentflow.run.facts import Fact, as_observer
 from agentflow.run.ports import (
     Authorize,
@@ -147,12 +148,61 @@ class Engine(Generic[R]):
         run = self._make(
             input, run_id, signal, budget, context, identity, deps, observers, sink, read=False
         )
+        return await self._finish(run)
+
+    async def _finish(self, run: Run[R]) -> R:
         run.begin()
         try:
             return await run.result()
         finally:
             # Only if the caller itself was cancelled or has failed: the run must not outlive its call.
             await run.stop("its caller was cancelled")
+
+    async def resume(
+        self,
+        run_id: str,
+        answers: Any = None,
+        *,
+        signal: CancelSignal | None = None,
+        budget: Budget | None = None,
+        context: dict[str, Any] | None = None,
+        identity: Any = None,
+        deps: Any = None,
+        observers: Iterable[Observer | Callable[[Fact], Any]] = (),
+        sink: Sink | None = None,
+    ) -> R:
+        """Answer a suspended run and go on with it; returns and raises as `run`.
+
+        Args:
+            run_id: The run.
+            answers: A mapping of request id to answer, for some or all of its requests; or the bare answer when there is one.
+            signal: As for `run`, like everything that follows.
+            budget: What the run may spend in all, before and after.
+            context: See `run`.
+            identity: See `run`.
+            deps: See `run`.
+            observers: See `run`.
+            sink: See `run`.
+
+        Raises:
+            ResumeConflict: The run waits no more: somebody else has answered, or it has ended.
+            ContractError: An answer is not what was asked for; the run goes on waiting.
+            RunSuspended: It waits again, for what is still open or for something new.
+        """
+        run = self._make(
+            None,
+            run_id,
+            signal,
+            budget,
+            context,
+            identity,
+            deps,
+            observers,
+            sink,
+            read=False,
+            answers=answers,
+        )
+        return await self._finish(run)
 
     def start(
         self,
@@ -246,6 +296,7 @@ class Engine(Generic[R]):
         sink: Sink | None,
         *,
         read: bool,
+        answers: Any = NO_ANSWERS,
     ) -> Run[R]:
         more = tuple(as_observer(observer) for observer in observers)
         if budget is None:
@@ -265,6 +316,7 @@ class Engine(Generic[R]):
             observers=(*self._observers, *more) if more else self._observers,
             sink=self.sink if sink is None else sink,
             read=read,
+            answers=answers,
         )
 
 

@@ -30,6 +30,9 @@ __all__ = ["FACT_KINDS", "Fact", "FactReader", "Facts"]
 
 FACT_KINDS: Final[Mapping[str, str]] = {
     "run.started": "A run began. Data: `inputs`, the names of the fields given, and `parent_node` below a node.",
+    "run.suspended": "A run stopped to wait. Data: `requests` (their ids), `due`, `used`.",
+    "run.resumed": "A run that had stopped goes on; what it did before is not told again.",
+    "run.interrupted": "A durable run was stopped at its last record and can go on. Data: `error`, `message`, `used`.",
     "run.completed": "A run ended with a result. Data: `visits`, `used`, `bailed`. Content: the result.",
     "run.failed": "A run ended with an error. Data: `error`, `message`, `used`.",
     "run.cancelled": "A run was cancelled. Data: `reason`, `used`.",

@@ -274,7 +274,10 @@ class Frame:
         # The run tells its own end; a sub-workflow's is told here.
         if self.parent_id is None:
             return
-        if isinstance(error, decide.Bail):
+        if isinstance(error, decide.Suspend):
+            waits = {"requests": [request.id for request in error.requests]}
+            self._emit("run.suspended", data=waits)
+        elif isinstance(error, decide.Bail):
             self._emit("run.completed", data={"bailed": True}, content=error.value)
         elif self.signal.fired or not isinstance(error, Exception):
             reason = self.signal.reason

@@ -4,8 +4,8 @@ Because routing is a function of committed state and everything else is an effec
 opened again makes the same visits from them, without running a body, and goes on where they end.
 
 Kinds of entries: `started` (the input), `visit` (a committed update and the route taken), `failed` (a failure and its error node),
-`attempt` (a failed try, another follows), `effect` (the recorded result of an effect), `resumed` (another driver took over),
-`ended` (the result or the error), and `snapshot` (everything up to here, so that opening need not go further back).
+`attempt` (a failed try, another follows), `effect` (the recorded result of an effect), `resumed` (another driver took over), `suspended`
+(what the run waits for), `answered` (an answer), `ended` (the result or the error), and `snapshot` (everything up to here, so that opening need not go further back).
 """
 
 from __future__ import annotations
@@ -94,6 +94,8 @@ class Journal:
         self.started: dict[str, Any] | None = None
         self.snapshot: dict[str, Any] | None = None
         self.used: dict[str, float] = {}
+        self.answers: dict[str, Any] = {}
+        self.requests: tuple[dict[str, Any], ...] = ()
         for entry in entries:
             self._take(entry)
 
@@ -113,6 +115,10 @@ class Journal:
                     {"kind": entry.kind, **body}
                 )
                 self._weight += len(entry.body)
+            case "answered":
+                self.answers[body["request"]] = restored("an answer", body["value"])
+            case "suspended":
+                self.requests = tuple(body["requests"])
             case "attempt":
                 self._past.attempts[_visit_key(body)] = body["attempt"]
             case "effect":

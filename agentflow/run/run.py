@@ -7,6 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar
 
@@ -18,11 +19,12 @@ from agentflow.errors import (
     IncompatibleRun,
     RunCancelled,
     RunInterrupted,
+    RunSuspended,
     StoreError,
 )
 from agentflow.graph.frozen import State, freeze
-from agentflow.run.attach import Ended, attach, end_body
-from agentflow.run.decide import Bail, checked_result, told, unwrapped
+from agentflow.run.attach import NO_ANSWERS, Ended, attach, end_body
+from agentflow.run.decide import Bail, Suspend, checked_result, told, unwrapped
 from agentflow.run.detached import Detached
 from agentflow.run.effects import emit
 from agentflow.run.entries import StoredStatus
@@ -31,6 +33,7 @@ from agentflow.run.frame import Frame
 from agentflow.run.ledger import Ledger
 from agentflow.run.loop import Latch, Loop, current_loop
 from agentflow.run.signal import CancelSignal
+from agentflow.run.suspension import Request
 
 if TYPE_CHECKING:
     from agentflow.graph.limits import Budget
@@ -57,9 +60,12 @@ class Run(Generic[R]):
 
     Attributes:
         id: The run id.
-        status: `running`, then one of the three ends `completed`, `failed` and `cancelled`.
+        status: `running`, then one of the three ends `completed`, `failed` and `cancelled`; a durable run may also stop as
+            `suspended` or `interrupted`, and go on later.
         ledger: What was spent and what is left.
         context: The caller's own map.
+        requests: What the run waits for, if it is suspended.
+        due: When it wants to go on, if it waits for a time.
         identity: Who the run is for, as the host gave it.
         deps: The live objects given to the run.
         models: The engine's models as they were when the run was made.
@@ -80,6 +86,7 @@ class Run(Generic[R]):
         observers: Iterable[Observer],
         sink: Sink | None,
         read: bool,
+        answers: Any = NO_ANSWERS,
     ) -> None:
         self.engine = engine
         self.models: ModelSource = engine.models
@@ -99,6 +106,7 @@ class Run(Generic[R]):
         self.journal: Journal | None = None
         self.loop: Loop
         self._input = input
+        self._answers = answers
         self._observers = tuple(observers)
         self._read = read
         self._frame = Frame(self, plan, id=self.id, signal=self.signal)
@@ -107,6 +115,8 @@ class Run(Generic[R]):
         self._watcher: Detached | None = None
         self._overtime: BudgetExceeded | None = None
         self._parting: object = None
+        self.requests: tuple[Request, ...] = ()
+        self.due: datetime | None = None
         self._interrupted = False
         self._settling = False
         self._settled: Latch | None = None
@@ -246,13 +256,15 @@ class Run(Generic[R]):
         store = self.engine.store
         if store is None:
             return await self._frame.execute(self._input)
-        found, input = await attach(self, store, self._input)
+        found, input = await attach(self, store, self._input, self._answers)
         if isinstance(found, Ended):
             if found.error is not None:
                 raise found.error
             return found.value
         self.journal = found
         self.ledger.restore(found.used)
+        if found.resumed and self.bus is not None:
+            self.bus.emit("run.resumed", self._frame)
         return await self._frame.execute(input)
 
     async def _watch(self) -> None:
@@ -323,7 +335,10 @@ class Run(Generic[R]):
             cancelled = RunCancelled(self.signal.reason)
             cancelled.__cause__ = error if isinstance(error, Exception) else None
             error = cancelled
-        if isinstance(error, Bail):
+        if isinstance(error, Suspend):
+            self.requests, self.due = error.requests, error.due
+            error = RunSuspended(self.id, self.requests, self.due)
+        elif isinstance(error, Bail):
             try:
                 self._value, error = checked_result(self._frame.plan, error.value), None
             except Exception as invalid:
@@ -349,6 +364,8 @@ class Run(Generic[R]):
         self._value = None
         if isinstance(error, RunInterrupted | StoreError | IncompatibleRun):
             self.status = "interrupted"
+        elif isinstance(error, RunSuspended):
+            self.status = "suspended"
         else:
             self.status = "cancelled" if isinstance(error, RunCancelled) else "failed"
 
@@ -357,6 +374,13 @@ class Run(Generic[R]):
         try:
             if self.status == "interrupted":
                 await journal.give_back("interrupted")
+            elif self.status == "suspended":
+                body = {
+                    "requests": [request.as_dict() for request in self.requests],
+                    "due": None if self.due is None else self.due.isoformat(),
+                    "used": self.ledger.as_dict(),
+                }
+                await journal.write("suspended", body, status="suspended", due=self.due)
             else:
                 body = end_body(self._value, self._error)
                 await journal.write("ended", body, status=self.status)
@@ -369,6 +393,12 @@ class Run(Generic[R]):
         if error is not None and error is self._overtime:
             bus.emit("limit.reached", self._frame, data=limit_data(self._overtime))
         data: dict[str, Any] = {"used": self.ledger.as_dict()}
+        if isinstance(error, RunSuspended):
+            data["requests"] = [request.id for request in error.requests]
+            data["due"] = None if error.due is None else error.due.isoformat()
+            bus.emit("run.suspended", self._frame, data=data)
+            await bus.close()
+            return
         if isinstance(error, RunCancelled):
             data["reason"] = None if error.reason is None else told(error.reason)
         elif error is not None:
