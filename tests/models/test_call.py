@@ -337,6 +337,20 @@ async def test_a_stream_is_closed_when_a_cancel_comes_while_the_sink_takes_a_chu
     assert provider.closed == 1
 
 
+async def test_a_provider_that_fails_to_close_does_not_hide_the_cancel() -> None:
+    provider = Chunks(TextChunk("Hi"), FinishChunk(), close_error=OSError("reset"))
+
+    class Cancelling:
+        async def send(self, chunk: Any) -> None:
+            group.cancel_scope.cancel()
+            await anyio.sleep_forever()
+
+    ctx = fake_context(model=provider, sink=Cancelling())
+    async with anyio.create_task_group() as group:
+        group.start_soon(ctx.model.invoke, "Hi.")
+    assert (group.cancel_scope.cancelled_caught, provider.closed) == (True, 1)
+
+
 @pytest.mark.rule("R288")
 @pytest.mark.parametrize("kind", ["coroutine", "object"])
 async def test_a_provider_needs_stream_and_nothing_else(kind: str) -> None:
