@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import yaml
 from typer.testing import CliRunner
 
 import agentflow.errors
@@ -162,14 +163,23 @@ def _entry(code: Code) -> Iterator[str]:
 
 def _shown(example: Example) -> Iterator[str]:
     for name, text in example.texts():
-        language = {".py": "python no-run", ".yaml": "yaml", ".json": "json"}[Path(name).suffix]
         yield ""
         if len(example.files) > 1:
             yield f"`{name}`"
             yield ""
-        yield f"```{language}"
+        yield f"```{_language(name, text)}"
         yield text.strip("\n")
         yield "```"
+
+
+def _language(name: str, text: str) -> str:
+    if name.endswith(".py"):
+        return "python no-run"
+    try:
+        yaml.safe_load(text)
+    except yaml.YAMLError:
+        return "text"
+    return name.rpartition(".")[2]
 
 
 def _run(example: Example) -> Iterator[str]:
