@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
-__all__ = ["claimed_stdout", "is_terminal", "takes_colour"]
+__all__ = ["claimed_stdout", "columns_of", "is_terminal", "takes_colour"]
 
 
 @contextmanager
@@ -69,3 +70,8 @@ def is_terminal(stream: TextIO) -> bool:
 def takes_colour(stream: TextIO) -> bool:
     """Whether the stream is a terminal, or somebody insists on colours (`FORCE_COLOR`)."""
     return bool(os.environ.get("FORCE_COLOR")) or is_terminal(stream)
+
+
+def columns_of(stream: TextIO) -> int | None:
+    """How many columns a terminal has; `None` for what has no width, such as a file."""
+    return shutil.get_terminal_size().columns if stream.isatty() else None

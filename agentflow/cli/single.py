@@ -56,10 +56,12 @@ def _refuse(found: tuple[Found, ...]) -> NoReturn:
     from agentflow.cli.examination import examined
     from agentflow.cli.excerpt import Sources
     from agentflow.cli.formats.text import text_lines
+    from agentflow.cli.output import columns_of
     from agentflow.cli.styled import write_lines
 
     here = Path.cwd()
-    write_lines(text_lines(examined(found).seen_from(here), Sources(here)), sys.stderr)
+    seen, columns = examined(found).seen_from(here), columns_of(sys.stderr)
+    write_lines(text_lines(seen, Sources(here), columns=columns), sys.stderr)
     raise typer.Exit(2)
 
 

@@ -113,9 +113,10 @@ def _write(found: Examination, format: Format, stdout: TextIO, *, strict: bool) 
     match format:
         case Format.text:
             from agentflow.cli.formats.text import text_lines
+            from agentflow.cli.output import columns_of
             from agentflow.cli.styled import write_lines
 
-            write_lines(text_lines(found, sources), stdout)
+            write_lines(text_lines(found, sources, columns=columns_of(stdout)), stdout)
         case Format.json:
             from agentflow.cli.formats.json import json_text
 

@@ -287,9 +287,9 @@ def validate(
         return demanded(subject[0], budget=budget, policies=policies)
     if len(subject) == 1 and isinstance(subject[0], Mapping | str | PathLike):
         reading = _reading(subject[0], **options)
-        if reading.workflow is None or not reading.report.ok:
+        if reading.workflow is None:
             return reading.report
-        return demanded(reading.workflow, budget=budget, policies=policies)
+        return demanded(reading.workflow, budget=budget, policies=policies, report=reading.report)
     name = options.pop("id", "workflow")
     workflow = assemble(name, subject, place=calling_place(), policies=policies, **options)
     return demanded(workflow, budget=budget)

@@ -408,6 +408,7 @@ def test_the_defaults_of_a_class_are_stated_and_compared() -> None:
     assert str(finding.place) == "#/state/defaults"
     assert finding.severity == "warning"
     assert finding.hint == 'state ["tries", "answer"]'
+    assert finding in validate(spec).findings
 
 
 # --- without imports ---------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from pydantic import TypeAdapter
 from agentflow import Message
 from agentflow.graph.frozen import shared
 from agentflow.messages import (
+    TextPart,
     ToolCall,
     ToolSpec,
     as_messages,
@@ -59,6 +60,13 @@ def test_nothing_of_a_message_can_be_changed() -> None:
     call = ToolCall("c", "t", given)
     given["a"].append(2)
     assert call.arguments == {"a": [1]}
+
+
+def test_the_parts_of_a_message_are_its_own() -> None:
+    parts: Any = [TextPart("a")]
+    message = Message("user", parts)
+    parts.append(TextPart("b"))
+    assert message.content == (TextPart("a"),)
 
 
 def test_content_that_is_no_part_is_refused_with_what_to_use() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import Any, get_type_hints
 
 import anyio
@@ -11,15 +10,12 @@ import pytest
 from agentflow import (
     Budget,
     BudgetExceeded,
-    CancelSignal,
     ContractError,
-    DeliveryError,
     Engine,
     Message,
     Model,
     ModelError,
     OutputInvalid,
-    RunCancelled,
     structured,
     tool,
 )
@@ -36,7 +32,7 @@ from agentflow.messages import (
 from agentflow.models.transport import Preparation
 from agentflow.run.ports import ModelCalls, ModelSource
 from agentflow.testing import FactRecorder, fake_context
-from tests.models.kit import Chunks, Endless, Scripted, Sinking, asking
+from tests.models.kit import Chunks, Scripted, Sinking, asking
 
 
 @pytest.mark.rule("R281", "R283", "R284", "R288")
@@ -207,134 +203,6 @@ async def test_the_message_transport_gives_the_whole_answer() -> None:
     script = ReasoningChunk("hm"), ToolCallChunk(0, "c1", "look", '{"x": 1}'), FinishChunk()
     reply = await fake_context(model=Scripted(*script)).model.invoke("Hi.", transport="message")
     assert (reply.value.reasoning, reply.value.tool_calls[0].arguments) == ("hm", {"x": 1})
-
-
-@pytest.mark.rule("R342")
-async def test_the_provider_is_asked_for_a_chunk_when_the_sink_has_taken_the_last_one() -> None:
-    log: list[str] = []
-    sink = Sinking(log)
-    await asking(lambda ctx: ctx.model.invoke("Hi.")).run(
-        {}, model=Scripted(log=log), sink=sink, run_id="r"
-    )
-    assert log == [
-        "asked",
-        *("sends 1", "takes 1", "took 1"),
-        *("sends 2", "takes 2", "took 2"),
-        *("sends 3", "done", "closed"),
-    ]
-    assert [(chunk.text, chunk.origin) for chunk in sink.chunks] == [
-        ("Hel", "r/ask#1/model:1.1"),
-        ("lo.", "r/ask#1/model:1.1"),
-    ]
-
-
-@pytest.mark.rule("R343")
-async def test_a_sink_that_fails_fails_the_run_and_stops_the_provider() -> None:
-    class Broken:
-        async def send(self, chunk: Any) -> None:
-            raise ConnectionError("gone")
-
-    provider, recorder = Scripted(), FactRecorder()
-    with pytest.raises(DeliveryError, match="ConnectionError: gone") as caught:
-        await asking(lambda ctx: ctx.model.invoke("Hi.")).run(
-            {}, model=provider, sink=Broken(), observers=[recorder]
-        )
-    assert isinstance(caught.value.__cause__, ConnectionError)
-    assert provider.log == ["asked", "sends 1", "closed"]
-    assert recorder.kinds("model.") == ["model.started", "model.failed"]
-    assert recorder.kinds("run.")[-1] == "run.failed"
-
-
-@pytest.mark.rule("R345")
-async def test_a_started_request_is_told_and_reasoning_is_not() -> None:
-    script = ReasoningChunk("the secret"), TextChunk("42"), FinishChunk()
-    recorder = FactRecorder()
-    await asking(lambda ctx: ctx.model.invoke("Hi.")).run(
-        {}, model=Scripted(*script), observers=[recorder]
-    )
-    assert recorder.only("model.started").data == {"model": "Scripted", "transport": "text"}
-    assert "secret" not in repr(recorder.facts)
-    assert [data["type"] for data in recorder.data("model.chunk")] == ["reasoning", "text"]
-
-
-@pytest.mark.rule("R346")
-async def test_text_reasoning_proposals_and_the_final_value_are_told_apart() -> None:
-    script = (
-        ReasoningChunk("hm"),
-        TextChunk("Let me see."),
-        ToolCallChunk(0, "c1", "look", "{}"),
-        FinishChunk("tool_calls"),
-    )
-    recorder, log = FactRecorder(content=True), list[str]()
-    sink = Sinking(log)
-    reply = await asking(lambda ctx: ctx.model.invoke("Hi.", transport="message")).run(
-        {}, model=Scripted(*script), observers=[recorder], sink=sink
-    )
-    kinds = [type(fact.content) for fact in recorder.of("model.chunk")]
-    assert kinds == [ReasoningChunk, TextChunk, ToolCallChunk]
-    assert [type(chunk) for chunk in sink.chunks] == kinds
-    assert recorder.only("model.completed").content == reply.value
-    assert reply.value.text == "Let me see."
-
-
-@pytest.mark.rule("R282")
-async def test_a_cancel_ends_the_call_at_once_and_closes_the_provider() -> None:
-    provider, signal, recorder = Endless(), CancelSignal(), FactRecorder()
-    engine = Engine(asking(lambda ctx: ctx.model.invoke("Hi.")), model=provider)
-    async with engine.start({}, signal=signal, observers=[recorder]) as run:
-        await provider.thinking.wait()
-        signal.cancel("enough")
-        with pytest.raises(RunCancelled, match="enough"):
-            await run.result()
-    assert provider.closed == 1
-    assert provider.signals[0].cancelled
-    failed = recorder.only("model.failed")
-    assert (failed.node_id, failed.data["usage"]["output_chars"]) == ("ask", 4)
-
-
-@pytest.mark.parametrize(
-    "chunks",
-    [
-        (TextChunk("Hi"), FinishChunk()),
-        (TextChunk("Hi"), OSError("reset")),
-        (TextChunk("Hi"),),
-        (FinishChunk(), TextChunk("late")),
-    ],
-    ids=["whole", "failed", "cut", "unruly"],
-)
-async def test_a_stream_is_closed_however_it_ends(chunks: Any) -> None:
-    provider = Chunks(*chunks)
-    with contextlib.suppress(ModelError):
-        await fake_context(model=provider).model.invoke("Hi.")
-    assert provider.closed == 1
-
-
-async def test_a_stream_that_is_left_early_is_closed() -> None:
-    provider = Chunks(TextChunk("Hi"), FinishChunk())
-    async with fake_context(model=provider).model.stream("Hi.") as stream:
-        await anext(aiter(stream))
-    assert provider.closed == 1
-
-
-@pytest.mark.parametrize("close_error", [None, OSError("reset")])
-async def test_a_stream_is_closed_when_a_cancel_comes_while_the_sink_takes_a_chunk(
-    close_error: Exception | None,
-) -> None:
-    taking = anyio.Event()
-
-    class Stuck:
-        async def send(self, chunk: Any) -> None:
-            taking.set()
-            await anyio.sleep_forever()
-
-    provider = Chunks(TextChunk("Hi"), FinishChunk(), close_error=close_error)
-    engine = Engine(asking(lambda ctx: ctx.model.invoke("Hi.")), model=provider)
-    async with engine.start({}, sink=Stuck()) as run:
-        await taking.wait()
-        run.cancel("enough")
-        with pytest.raises(RunCancelled, match="enough"):
-            await run.result()
-    assert provider.closed == 1
 
 
 @pytest.mark.rule("R288")

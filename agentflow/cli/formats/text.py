@@ -6,21 +6,28 @@ from collections.abc import Iterator
 
 from agentflow.cli.examination import Examination
 from agentflow.cli.excerpt import Excerpt, Sources
+from agentflow.cli.formats.quotation import quotation
 from agentflow.cli.styled import Line, Role, Span
 from agentflow.graph.findings import Finding, Severity, Waiver
 
-__all__ = ["finding_lines", "text_lines"]
+__all__ = ["text_lines"]
 
 _ROLES: dict[Severity, Role] = {"error": "error", "warning": "warning", "info": "info"}
-_MOST_LINES = 8
-"""How many lines of a file a finding may show."""
 
 
-def text_lines(examination: Examination, sources: Sources) -> Iterator[Line]:
-    """The whole examination, one finding after the other, and a line that sums it up."""
+def text_lines(
+    examination: Examination, sources: Sources, *, columns: int | None = None
+) -> Iterator[Line]:
+    """The whole examination, one finding after the other, and a line that sums it up.
+
+    Args:
+        examination: What was found.
+        sources: The files it was found in.
+        columns: How wide the quoted lines may be; `None` for as wide as they are.
+    """
     for report in examination.reports:
         for finding in report.findings:
-            yield from finding_lines(finding, sources)
+            yield from _finding_lines(finding, sources, columns)
             yield ()
         for waiver in report.waivers:
             yield from _waiver_lines(waiver)
@@ -28,7 +35,7 @@ def text_lines(examination: Examination, sources: Sources) -> Iterator[Line]:
     yield _summary(examination)
 
 
-def finding_lines(finding: Finding, sources: Sources) -> Iterator[Line]:
+def _finding_lines(finding: Finding, sources: Sources, columns: int | None) -> Iterator[Line]:
     """One finding, with the lines of the file that it is about."""
     role = _ROLES[finding.severity]
     yield (
@@ -42,7 +49,7 @@ def finding_lines(finding: Finding, sources: Sources) -> Iterator[Line]:
     if place:
         yield (" " * width + "--> ", "quiet"), (place, "plain")
     if shown is not None:
-        yield from _excerpt_lines(shown, width, role)
+        yield from quotation(shown, role, columns=columns)
     margin: Span = (" " * width + " = ", "quiet")
     if finding.path:
         yield margin, ("path: ", "strong"), (" -> ".join(finding.path), "plain")
@@ -61,23 +68,6 @@ def _place(finding: Finding, shown: Excerpt | None) -> str:
     # The line with the mark, so that an editor opens there.
     pointer = "" if place.pointer is None else f" (at {place.pointer or '/'})"
     return f"{place.file}:{shown.mark.line}{pointer}"
-
-
-def _excerpt_lines(shown: Excerpt, width: int, role: Role) -> Iterator[Line]:
-    bar: Span = (" " * width + " | ", "quiet")
-    yield ((bar[0].rstrip(), "quiet"),)
-    numbers = range(shown.first, shown.first + len(shown.lines))
-    for number, text in zip(numbers, shown.lines, strict=True):
-        # Of a long declaration its head and the line in question are enough.
-        if number == shown.first + 1 and len(shown.lines) > _MOST_LINES:
-            yield (("...", "quiet"),)
-        if number == shown.first or shown.mark.line - number < _MOST_LINES - 2:
-            line = text.expandtabs(4).rstrip()
-            yield (f"{number:>{width}} | ", "quiet"), (line, "plain")
-    last = shown.lines[-1]
-    start = len(last[: shown.mark.start].expandtabs(4))
-    end = len(last[: shown.mark.end].expandtabs(4))
-    yield bar, (" " * start + "^" * max(1, end - start), role)
 
 
 def _waiver_lines(waiver: Waiver) -> Iterator[Line]:

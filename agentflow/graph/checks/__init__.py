@@ -68,7 +68,11 @@ def check(workflow: Workflow[Any]) -> Report:
 
 
 def demanded(
-    workflow: Workflow[Any], *, budget: Budget | None = None, policies: Iterable[Policy] = ()
+    workflow: Workflow[Any],
+    *,
+    budget: Budget | None = None,
+    policies: Iterable[Policy] = (),
+    report: Report | None = None,
 ) -> Report:
     """The report of a workflow, and what is to be said of demands from outside of its definition.
 
@@ -76,8 +80,10 @@ def demanded(
         workflow: The workflow; demands are judged only if its own report has no errors.
         budget: A budget that its runs will be given.
         policies: Policies of others, besides its own.
+        report: The report to add to, where there is more to say than the workflow's own does.
     """
-    report = workflow.report
+    if report is None:
+        report = workflow.report
     if not report.ok:
         return report
     slips = Slips()

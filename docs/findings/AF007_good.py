@@ -1,0 +1,13 @@
+from agentflow import define_workflow, node, route
+
+
+@node(requires=["question"], provides=["answer"], routes=[route.deliver("answer")])
+async def reply(state):
+    return {"answer": f"You asked: {state['question']}"}
+
+
+def faq():
+    return define_workflow("faq", nodes=[reply], inputs=["question"])
+
+
+workflow = faq()

@@ -1,0 +1,3 @@
+from agentflow import define_workflow
+
+workflow = define_workflow("faq", nodes=[])

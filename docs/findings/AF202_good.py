@@ -1,0 +1,21 @@
+from agentflow import define_workflow, node, route
+
+
+@node(requires=["question"], provides=["notes"], routes=[route.to("write")])
+async def read(state):
+    return {"notes": f"about {state['question']}"}
+
+
+@node(requires=["notes"], provides=["answer"], routes=[route.deliver("answer")])
+async def write(state):
+    return {"answer": state["notes"].capitalize()}
+
+
+@node(requires=["question"], provides=["answer"], routes=[route.deliver("answer")])
+async def apologise(state):
+    return {"answer": f"Sorry, nothing is known of {state['question']}"}
+
+
+workflow = define_workflow(
+    "faq", nodes=[read, write, apologise], inputs=["question"], on_error="apologise"
+)
