@@ -5,14 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Unpack
 
 import anyio
 
 from agentflow.errors import RunConflict
 from agentflow.graph.limits import Budget
+from agentflow.run import archive
 from agentflow.run.attach import NO_ANSWERS
+from agentflow.run.entries import RunInfo, StoredStatus
 from agentflow.run.facts import Fact, as_observer
+from agentflow.run.options import ResumeOptions, RunOptions
 from agentflow.run.ports import (
     Authorize,
     Clock,
@@ -25,10 +28,11 @@ from agentflow.run.ports import (
 )
 from agentflow.run.registry import NoModels, load, load_store
 from agentflow.run.run import Run
-from agentflow.run.signal import CancelSignal
 
 if TYPE_CHECKING:
+    from agentflow.graph.frozen import State
     from agentflow.graph.workflow import Workflow
+    from agentflow.run.archive import JournalRecord
 
 __all__ = ["Engine", "run_once", "run_once_sync"]
 
@@ -112,42 +116,37 @@ class Engine(Generic[R]):
         source: ToolSource = self._tool_source
         return source
 
-    async def run(
-        self,
-        input: Mapping[str, Any] | None = None,
-        *,
-        run_id: str | None = None,
-        signal: CancelSignal | None = None,
-        budget: Budget | None = None,
-        context: dict[str, Any] | None = None,
-        identity: Any = None,
-        deps: Any = None,
-        observers: Iterable[Observer | Callable[[Fact], Any]] = (),
-        sink: Sink | None = None,
-    ) -> R:
+    async def run(self, input: Mapping[str, Any] | None = None, **options: Unpack[RunOptions]) -> R:
         """Run the workflow and return its result.
 
         Args:
             input: The fields that the run is given.
-            run_id: An id for it; default: a new one.
-            signal: Cancels the run.
-            budget: Limits besides the engine's.
-            context: A map of the caller's, shared with everything below the run.
-            identity: Who the run is for.
-            deps: Live objects for the nodes, such as clients and pools.
-            observers: Further observers, for this run.
-            sink: Where content goes, instead of the engine's sink.
+            options: See `RunOptions`.
 
         Raises:
             RunCancelled: The run was cancelled.
             BudgetExceeded: It reached a hard limit.
             ContractError: The input, an update, a route or the result broke the definition's word.
-            RunConflict: A run of that id is under way.
+            RunConflict: A run of that id is under way, or is stored with another input or workflow.
+            RunSuspended: It waits for an answer, or for a time.
             Exception: What a node raised, as it was raised.
         """
-        run = self._make(
-            input, run_id, signal, budget, context, identity, deps, observers, sink, read=False
-        )
+        return await self._finish(self._make(input, options, read=False))
+
+    async def resume(self, run_id: str, answers: Any = None, **options: Unpack[ResumeOptions]) -> R:
+        """Answer a suspended run and go on with it; returns and raises as `run`.
+
+        Args:
+            run_id: The run.
+            answers: A mapping of request id to answer, for some or all of its requests; or the bare answer when there is one.
+            options: See `ResumeOptions`.
+
+        Raises:
+            ResumeConflict: The run waits no more: somebody else has answered, or it has ended.
+            ContractError: An answer is not what was asked for; the run goes on waiting.
+            RunSuspended: It waits again, for what is still open or for something new.
+        """
+        run = self._make(None, {**options, "run_id": run_id}, read=False, answers=answers)
         return await self._finish(run)
 
     async def _finish(self, run: Run[R]) -> R:
@@ -158,88 +157,69 @@ class Engine(Generic[R]):
             # Only if the caller itself was cancelled or has failed: the run must not outlive its call.
             await run.stop("its caller was cancelled")
 
-    async def resume(
-        self,
-        run_id: str,
-        answers: Any = None,
-        *,
-        signal: CancelSignal | None = None,
-        budget: Budget | None = None,
-        context: dict[str, Any] | None = None,
-        identity: Any = None,
-        deps: Any = None,
-        observers: Iterable[Observer | Callable[[Fact], Any]] = (),
-        sink: Sink | None = None,
-    ) -> R:
-        """Answer a suspended run and go on with it; returns and raises as `run`.
-
-        Args:
-            run_id: The run.
-            answers: A mapping of request id to answer, for some or all of its requests; or the bare answer when there is one.
-            signal: As for `run`, like everything that follows.
-            budget: What the run may spend in all, before and after.
-            context: See `run`.
-            identity: See `run`.
-            deps: See `run`.
-            observers: See `run`.
-            sink: See `run`.
-
-        Raises:
-            ResumeConflict: The run waits no more: somebody else has answered, or it has ended.
-            ContractError: An answer is not what was asked for; the run goes on waiting.
-            RunSuspended: It waits again, for what is still open or for something new.
-        """
-        run = self._make(
-            None,
-            run_id,
-            signal,
-            budget,
-            context,
-            identity,
-            deps,
-            observers,
-            sink,
-            read=False,
-            answers=answers,
-        )
-        return await self._finish(run)
-
     def start(
-        self,
-        input: Mapping[str, Any] | None = None,
-        *,
-        run_id: str | None = None,
-        signal: CancelSignal | None = None,
-        budget: Budget | None = None,
-        context: dict[str, Any] | None = None,
-        identity: Any = None,
-        deps: Any = None,
-        observers: Iterable[Observer | Callable[[Fact], Any]] = (),
-        sink: Sink | None = None,
+        self, input: Mapping[str, Any] | None = None, **options: Unpack[RunOptions]
     ) -> Run[R]:
         """A run to be followed: `async with engine.start(…) as run`. Takes what `run` takes.
 
-        It begins when the block is entered; leaving the block early cancels it.
+        It begins when the block is entered; leaving the block early cancels it, or, with a store, leaves it `interrupted`.
         """
-        return self._make(
-            input, run_id, signal, budget, context, identity, deps, observers, sink, read=True
-        )
+        return self._make(input, options, read=True)
 
     def run_sync(self, input: Mapping[str, Any] | None = None, **options: Any) -> R:
         """Run the workflow and wait for it, from code that is not async."""
         value: R = anyio.run(_call, self.run, input, options)
         return value
 
-    def cancel(self, run_id: str, reason: object = None) -> bool:
-        """Cancel a run of this engine by its id; tells whether it was running."""
+    async def cancel(self, run_id: str, reason: object = None) -> bool:
+        """Cancel a run by its id, running here or suspended in the store; tells whether there was anything to cancel."""
         run = self._running.get(run_id)
         if run is not None:
             run.cancel(reason)
-        return run is not None
+            return True
+        if self.store is None:
+            return False
+        return await archive.cancel(self.store, run_id, reason)
 
     def get(self, run_id: str) -> Run[R] | None:
-        """The running run of that id, or `None`."""
+        """The run of that id that is running here, or `None`."""
         return self._running.get(run_id)
+
+    async def runs(self, status: StoredStatus | None = None, *, limit: int = 1000) -> list[RunInfo]:
+        """The runs of the store, of this workflow and others, the oldest first; `status` picks those of one status."""
+        return await self._stored().find(status=status, limit=limit)
+
+    async def history(self, run_id: str) -> list[JournalRecord]:
+        """Everything that happened in a stored run, in order."""
+        return archive.history(await self._stored().read(run_id, after=0))
+
+    async def state_at(self, run_id: str, number: int) -> State:
+        """The state of a stored run right after the record of that number.
+
+        Raises:
+            LookupError: There is no such run or record.
+            IncompatibleRun: The definition of today cannot read it.
+        """
+        entries = await self._stored().read(run_id, after=0)
+        return archive.state_at(self.plan, entries, number)
+
+    async def recover(self, *, at_once: int = 100) -> dict[str, Run[R]]:
+        """Go on with every run of this workflow that nobody drives: those that were interrupted, and those whose time has come.
+
+        Args:
+            at_once: How many go on at the same time.
+
+        Returns:
+            The runs by id, when they have ended or stopped again; `run.outcome()` gives the result or raises.
+        """
+        return await archive.recover(self, self._stored(), at_once)
+
+    def _stored(self) -> Store:
+        if self.store is None:
+            raise RuntimeError(
+                "the engine has no store: give it one, such as store='sqlite:///runs.db'"
+            )
+        return self.store
 
     def rebind(self, *, model: Any) -> None:
         """Bind another default model: the next run uses it, a running one keeps its own."""
@@ -286,33 +266,28 @@ class Engine(Generic[R]):
     def _make(
         self,
         input: Mapping[str, Any] | None,
-        run_id: str | None,
-        signal: CancelSignal | None,
-        budget: Budget | None,
-        context: dict[str, Any] | None,
-        identity: Any,
-        deps: Any,
-        observers: Iterable[Observer | Callable[[Fact], Any]],
-        sink: Sink | None,
+        options: RunOptions,
         *,
         read: bool,
         answers: Any = NO_ANSWERS,
     ) -> Run[R]:
-        more = tuple(as_observer(observer) for observer in observers)
+        more = tuple(as_observer(observer) for observer in options.get("observers", ()))
+        budget = options.get("budget")
         if budget is None:
             budget = self.budget
         elif self.budget is not None:
             budget = budget.tightened(self.budget)
+        sink = options.get("sink")
         return Run(
             self,
             self.plan,
             input,
-            run_id=run_id,
-            signal=signal,
+            run_id=options.get("run_id"),
+            signal=options.get("signal"),
             budget=budget,
-            context=context,
-            identity=identity,
-            deps=deps,
+            context=options.get("context"),
+            identity=options.get("identity"),
+            deps=options.get("deps"),
             observers=(*self._observers, *more) if more else self._observers,
             sink=self.sink if sink is None else sink,
             read=read,

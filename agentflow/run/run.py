@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import threading
 import time
 from collections.abc import Iterable, Mapping
@@ -14,24 +13,18 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar
 import anyio
 import anyio.lowlevel
 
-from agentflow.errors import (
-    BudgetExceeded,
-    IncompatibleRun,
-    RunCancelled,
-    RunInterrupted,
-    RunSuspended,
-    StoreError,
-)
+from agentflow.errors import BudgetExceeded, RunCancelled, RunInterrupted, RunSuspended
 from agentflow.graph.frozen import State, freeze
-from agentflow.run.attach import NO_ANSWERS, Ended, attach, end_body
-from agentflow.run.decide import Bail, Suspend, checked_result, told, unwrapped
+from agentflow.run.attach import NO_ANSWERS, Ended, attach
 from agentflow.run.detached import Detached
 from agentflow.run.effects import emit
+from agentflow.run.ending import Ending, cancelled, end_data, ending_of, record_end
 from agentflow.run.entries import StoredStatus
 from agentflow.run.facts import FactReader, Facts, limit_data
 from agentflow.run.frame import Frame
 from agentflow.run.ledger import Ledger
 from agentflow.run.loop import Latch, Loop, current_loop
+from agentflow.run.run_id import new_run_id
 from agentflow.run.signal import CancelSignal
 from agentflow.run.suspension import Request
 
@@ -165,10 +158,14 @@ class Run(Generic[R]):
             ContractError: The input, an update, a route or the result broke the definition's word.
             Exception: What a node raised, as it was raised.
         """
+        await self.settled()
+        return self.outcome()
+
+    async def settled(self) -> None:
+        """Wait until the run has ended or stopped, whatever came of it."""
         if self._settled is None:
             raise RuntimeError("the run has not begun: use 'async with engine.start(…) as run'")
         await self._settled.wait()
-        return self.outcome()
 
     def outcome(self) -> R:
         """The result of a run that has ended; raises as `result` does."""
@@ -314,114 +311,37 @@ class Run(Generic[R]):
         if self._watcher is not None:
             self._watcher.cancel()
         try:
-            self._judge()
+            self.ledger.spend_time(self.monotonic() - self._began)
+            ending = self._judged()
             if self.journal is not None:
-                await self._record_end(self.journal)
+                ending = await record_end(self.journal, ending, self.ledger)
+            self.status, self._value, self._error = ending.status, ending.value, ending.error
+            if isinstance(ending.error, RunSuspended):
+                self.requests, self.due = ending.error.requests, ending.error.due
             if self.bus is not None:
-                await self._tell_end(self.bus)
+                await self._tell_end(self.bus, ending)
         finally:
             # Whatever happens to this task, whoever waits for the run must go on.
             self.engine.dismiss(self)
             self._settled.open()
 
-    def _judge(self) -> None:
-        """Status, value and error, from how the frame ended."""
-        self.ledger.spend_time(self.monotonic() - self._began)
-        error = None if self._error is None else unwrapped(self._error)
+    def _judged(self) -> Ending:
+        """How the frame ended, by its own account and by what became of the run meanwhile."""
         if self._overtime is not None and self.signal.reason is self._overtime:
-            error = self._overtime
-        elif self.signal.fired and not isinstance(error, RunCancelled):
-            # Also when the body swallowed its cancel and came back with a value, or with an error of its own.
-            cancelled = RunCancelled(self.signal.reason)
-            cancelled.__cause__ = error if isinstance(error, Exception) else None
-            error = cancelled
-        if isinstance(error, Suspend):
-            self.requests, self.due = error.requests, error.due
-            error = RunSuspended(self.id, self.requests, self.due)
-        elif isinstance(error, Bail):
-            try:
-                self._value, error = checked_result(self._frame.plan, error.value), None
-            except Exception as invalid:
-                error = invalid
-        elif error is not None and not isinstance(error, Exception) and _is_cancelled(error):
-            # The loop itself is going down, or somebody cancelled a task that a node waited for.
-            outside = RunCancelled("cancelled from outside of the run")
-            outside.__cause__ = error
-            error = outside
-        if (
-            self._parting is not None
-            and self.journal is not None
-            and isinstance(error, RunCancelled)
-        ):
-            error = RunInterrupted(f"run {self.id} was stopped at its last record: {self._parting}")
-        self._conclude(error)
+            return Ending(error=self._overtime)
+        if self.signal.fired:
+            if self._parting is not None and self.journal is not None:
+                reason = f"run {self.id} was stopped at its last record: {self._parting}"
+                return Ending(error=RunInterrupted(reason))
+            return cancelled(self.signal.reason, self._error)
+        return ending_of(self.id, self._frame.plan, self._value, self._error)
 
-    def _conclude(self, error: BaseException | None) -> None:
-        self._error = error
-        if error is None:
-            self.status = "completed"
-            return
-        self._value = None
-        if isinstance(error, RunInterrupted | StoreError | IncompatibleRun):
-            self.status = "interrupted"
-        elif isinstance(error, RunSuspended):
-            self.status = "suspended"
-        else:
-            self.status = "cancelled" if isinstance(error, RunCancelled) else "failed"
-
-    async def _record_end(self, journal: Journal) -> None:
-        """Write how the run ended; if that cannot be written, it has not ended."""
-        try:
-            if self.status == "interrupted":
-                await journal.give_back("interrupted")
-            elif self.status == "suspended":
-                body = {
-                    "requests": [request.as_dict() for request in self.requests],
-                    "due": None if self.due is None else self.due.isoformat(),
-                    "used": self.ledger.as_dict(),
-                }
-                await journal.write("suspended", body, status="suspended", due=self.due)
-            else:
-                body = end_body(self._value, self._error)
-                await journal.write("ended", body, status=self.status)
-        except Exception as error:
-            if not isinstance(self._error, StoreError):
-                self._conclude(error)
-
-    async def _tell_end(self, bus: Facts) -> None:
-        error = self._error
-        if error is not None and error is self._overtime:
+    async def _tell_end(self, bus: Facts, ending: Ending) -> None:
+        if ending.error is not None and ending.error is self._overtime:
             bus.emit("limit.reached", self._frame, data=limit_data(self._overtime))
-        data: dict[str, Any] = {"used": self.ledger.as_dict()}
-        if isinstance(error, RunSuspended):
-            data["requests"] = [request.id for request in error.requests]
-            data["due"] = None if error.due is None else error.due.isoformat()
-            bus.emit("run.suspended", self._frame, data=data)
-            await bus.close()
-            return
-        if isinstance(error, RunCancelled):
-            data["reason"] = None if error.reason is None else told(error.reason)
-        elif error is not None:
-            data |= {"error": type(error).__name__, "message": told(error)}
-        bus.emit(f"run.{self.status}", self._frame, data=data, content=self._value)
+        data = end_data(ending, self.ledger)
+        bus.emit(f"run.{ending.status}", self._frame, data=data, content=ending.value)
         await bus.close()
 
     def __repr__(self) -> str:
         return f"<Run {self.id} of {self._frame.plan.workflow.id!r}: {self.status}>"
-
-
-def _is_cancelled(error: BaseException) -> bool:
-    try:
-        return isinstance(error, anyio.get_cancelled_exc_class())
-    except Exception:
-        # No loop is running any more.
-        return False
-
-
-def new_run_id() -> str:
-    """A new id, a UUID of version 7 (RFC 9562): unique, and sorted by time."""
-    stamp = time.time_ns() // 1_000_000
-    noise = os.urandom(10).hex()
-    text = f"{stamp:012x}"
-    variant = "89ab"[int(noise[3], 16) & 3]
-    return f"{text[:8]}-{text[8:]}-7{noise[:3]}-{variant}{noise[4:7]}-{noise[7:19]}"

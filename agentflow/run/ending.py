@@ -1,0 +1,130 @@
+"""How a run ends: what its outcome is called, what the journal gets, and what observers are told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from agentflow.errors import (
+    ContractError,
+    IncompatibleRun,
+    RunCancelled,
+    RunInterrupted,
+    RunSuspended,
+    StoreError,
+)
+from agentflow.run.attach import end_body
+from agentflow.run.decide import Bail, Suspend, checked_result, told, unwrapped
+from agentflow.run.entries import StoredStatus
+
+if TYPE_CHECKING:
+    from agentflow.graph.plan import Plan
+    from agentflow.run.journal import Journal
+    from agentflow.run.ledger import Ledger
+
+__all__ = ["Ending", "cancelled", "end_data", "ending_of", "record_end"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """The outcome of a run, or of its activity: a value, or the error that whoever waits gets."""
+
+    value: Any = None
+    error: BaseException | None = None
+
+    @property
+    def status(self) -> StoredStatus:
+        """What the outcome is called."""
+        match self.error:
+            case None:
+                return "completed"
+            case RunSuspended():
+                return "suspended"
+            case RunInterrupted() | StoreError() | IncompatibleRun():
+                # Nothing has been decided: the run can go on from its last record.
+                return "interrupted"
+            case RunCancelled():
+                return "cancelled"
+        return "failed"
+
+
+def ending_of(run_id: str, plan: Plan, value: Any, raised: BaseException | None) -> Ending:
+    """The outcome of a frame that came to a value, or raised; for runs that nobody has cancelled."""
+    error = None if raised is None else unwrapped(raised)
+    if error is None:
+        return Ending(value)
+    if isinstance(error, Suspend):
+        return Ending(error=RunSuspended(run_id, error.requests, error.due))
+    if isinstance(error, Bail):
+        try:
+            return Ending(checked_result(plan, error.value))
+        except Exception as invalid:
+            return Ending(error=invalid)
+    if not isinstance(error, Exception) and _is_cancelled(error):
+        # The loop itself is going down, or somebody cancelled a task that a node waited for.
+        outside = RunCancelled("cancelled from outside of the run")
+        outside.__cause__ = error
+        return Ending(error=outside)
+    return Ending(error=error)
+
+
+def cancelled(reason: object, raised: BaseException | None) -> Ending:
+    """The outcome of a cancelled run, also when its body swallowed the cancel, or raised an error of its own."""
+    error = None if raised is None else unwrapped(raised)
+    if isinstance(error, RunCancelled):
+        return Ending(error=error)
+    made = RunCancelled(reason)
+    made.__cause__ = error if isinstance(error, Exception) else None
+    return Ending(error=made)
+
+
+def _is_cancelled(error: BaseException) -> bool:
+    try:
+        return isinstance(error, anyio.get_cancelled_exc_class())
+    except Exception:
+        # No loop is running any more.
+        return False
+
+
+async def record_end(journal: Journal, ending: Ending, ledger: Ledger) -> Ending:
+    """Write how the run ended, and return the outcome: another one, if that could not be written."""
+    try:
+        if ending.status == "interrupted":
+            await journal.give_back("interrupted")
+        elif isinstance(ending.error, RunSuspended):
+            await _record_suspension(journal, ending.error, ledger)
+        else:
+            await journal.write("ended", end_body(ending.value, ending.error), status=ending.status)
+    except ContractError as error:
+        # The result, or the payload of a request, has no stored form: that is how the run ends.
+        failed = Ending(error=error)
+        await journal.write("ended", end_body(None, error), status="failed")
+        return failed
+    except StoreError as error:
+        return ending if isinstance(ending.error, StoreError) else Ending(error=error)
+    return ending
+
+
+async def _record_suspension(journal: Journal, error: RunSuspended, ledger: Ledger) -> None:
+    body = {
+        "requests": [request.as_dict() for request in error.requests],
+        "due": None if error.due is None else error.due.isoformat(),
+        "used": ledger.as_dict(),
+    }
+    await journal.write("suspended", body, status="suspended", due=error.due)
+
+
+def end_data(ending: Ending, ledger: Ledger) -> dict[str, Any]:
+    """The data of the last fact of a run."""
+    data: dict[str, Any] = {"used": ledger.as_dict()}
+    match ending.error:
+        case None:
+            return data
+        case RunSuspended(requests=requests, due=due):
+            ids = [request.id for request in requests]
+            return data | {"requests": ids, "due": None if due is None else due.isoformat()}
+        case RunCancelled(reason=reason):
+            return data | {"reason": None if reason is None else told(reason)}
+    return data | {"error": type(ending.error).__name__, "message": told(ending.error)}
