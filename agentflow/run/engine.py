@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Unpack
 
@@ -171,15 +171,17 @@ class Engine(Generic[R]):
         value: R = anyio.run(_call, self.run, input, options)
         return value
 
-    async def cancel(self, run_id: str, reason: object = None) -> bool:
-        """Cancel a run by its id, running here or suspended in the store; tells whether there was anything to cancel."""
+    def cancel(self, run_id: str, reason: object = None) -> Awaitable[bool]:
+        """Cancel a run by its id, running here or waiting in the store; awaited, it tells whether there was one to cancel.
+
+        A run that is running here is cancelled at once, also if nobody awaits that.
+        """
         run = self._running.get(run_id)
         if run is not None:
             run.cancel(reason)
-            return True
-        if self.store is None:
-            return False
-        return await archive.cancel(self.store, run_id, reason)
+        if run is not None or self.store is None:
+            return _Known(run is not None)
+        return archive.cancel(self.store, run_id, reason)
 
     def get(self, run_id: str) -> Run[R] | None:
         """The run of that id that is running here, or `None`."""
@@ -293,6 +295,17 @@ class Engine(Generic[R]):
             read=read,
             answers=answers,
         )
+
+
+class _Known(Awaitable[bool]):
+    """An answer that is known already; unlike a coroutine, it may be left unasked for."""
+
+    def __init__(self, value: bool) -> None:
+        self._value = value
+
+    def __await__(self) -> Generator[Any, None, bool]:
+        yield from ()
+        return self._value
 
 
 _RUN_OPTIONS = frozenset({"run_id", "signal", "context", "identity", "deps"})

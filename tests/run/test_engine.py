@@ -150,10 +150,10 @@ class TestRunIds:
         gate = Gate()
         engine = Engine(alone(gate))
         async with engine.start(run_id="r") as run:
-            assert engine.cancel("r", "by its id")
+            assert await engine.cancel("r", "by its id")
             with pytest.raises(RunCancelled, match="by its id"):
                 await run.result()
-        assert not engine.cancel("r")
+        assert not await engine.cancel("r")
         assert engine.get("r") is None
 
 
