@@ -264,10 +264,10 @@ class Run(Generic[R]):
         assert self._settled is not None
         self._settling = True
         self.signal.unsubscribe(self._wake)
-        if self._watcher is not None:
-            self._watcher.cancel()
         try:
             self._judge()
+            if self._watcher is not None:
+                await self._watcher.leave()
             if self.bus is not None:
                 await self._tell_end(self.bus)
         finally:
