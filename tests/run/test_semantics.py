@@ -7,7 +7,7 @@ from typing import Any
 
 import anyio
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 
 from agentflow import Budget, BudgetExceeded, ContractError, Engine, RunCancelled
 from tests.run.described import NUMBER, Trouble, descriptions, workflow_of
