@@ -43,6 +43,21 @@ def _listed(item: Code) -> Line:
 
 
 def _explained(item: Code) -> Iterator[Line]:
+    from agentflow.cli.reference import entry_lines
+
     yield (f"{item.severity}[{item.code}]", item.severity), (": ", "strong"), (item.title, "strong")
     yield ()
     yield ((item.reason, "plain"),)
+    examples = _examples(item.code)
+    if examples:
+        yield ()
+        yield from entry_lines(examples)
+
+
+def _examples(code: str) -> str:
+    """The programs of the reference entry, without the sentence before them, which the table has too."""
+    from agentflow.cli.reference import entry, page
+
+    text = page()
+    found = None if text is None else entry(text, code)
+    return "" if found is None else found.partition("\n\n")[2]

@@ -40,7 +40,9 @@ def interrupts(cancel: CancelSignal, told: Callable[[str], object]) -> Iterator[
     watcher.start()
     wakeup = signal.set_wakeup_fd(written.fileno(), warn_on_full_buffer=False)
     # Without a handler the system would act on its own; everything else is done by the thread.
-    before = {number: signal.signal(number, lambda *_: None) for number in _REASONS}
+    # What whoever started the process wants ignored, as a shell does for background jobs, stays so.
+    heeded = [number for number in _REASONS if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, lambda *_: None) for number in heeded}
     try:
         yield
     finally:

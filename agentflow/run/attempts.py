@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentflow.run.compose import perform
 from agentflow.run.context import NodeContext
-from agentflow.run.deadline import deadline
+from agentflow.run.deadline import opens_within
 from agentflow.run.decide import UNRECOVERABLE, Failure, told, unwrapped
 from agentflow.run.detached import Detached
 from agentflow.run.effects import VisitRecord, emit
@@ -70,9 +70,7 @@ async def _within_time(ctx: NodeContext, node: PlanNode) -> Any:
     task = Detached(run.loop, lambda: _body(ctx, node))
     ended = False
     try:
-        with deadline(run, node.timeout):
-            await task.done.wait()
-            ended = True
+        ended = await opens_within(node.timeout, task.done, run)
     finally:
         # Also when the run itself is cancelled here: the body must not go on unnoticed.
         if not ended:

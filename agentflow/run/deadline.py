@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import anyio
 
 from agentflow.run.detached import Detached
+from agentflow.run.loop import Latch
 
 if TYPE_CHECKING:
     from agentflow.run.run import Run
 
-__all__ = ["deadline"]
+__all__ = ["opens_within"]
 
 
-@contextmanager
-def deadline(run: Run[Any], seconds: float) -> Iterator[None]:
-    """Cancel what the block awaits when `seconds` have passed, and go on after the block."""
+async def opens_within(seconds: float, latch: Latch, run: Run[Any]) -> bool:
+    """Wait for the latch as long as `seconds` on the clock of the run, and tell whether it has opened."""
     if run.engine.clock_is_system:
         with anyio.move_on_after(seconds):
-            yield
-        return
+            await latch.wait()
+        return latch.opened
     with anyio.CancelScope() as scope:
 
         async def ring() -> None:
@@ -31,6 +29,7 @@ def deadline(run: Run[Any], seconds: float) -> Iterator[None]:
 
         alarm = Detached(run.loop, ring)
         try:
-            yield
+            await latch.wait()
         finally:
-            alarm.cancel()
+            await alarm.leave()
+    return latch.opened

@@ -291,16 +291,12 @@ class Facts:
                 for pump in self._pumps.values():
                     await pump.drain()
         finally:
-            self.end()
-
-    def end(self) -> None:
-        """End every reader at once."""
-        self.closed = True
-        for pump in self._pumps.values():
-            pump.stop()
-        for reader in list(self._readers):
-            reader.end()
-        self._readers.clear()
+            self.closed = True
+            for reader in list(self._readers):
+                reader.end()
+            self._readers.clear()
+            for pump in self._pumps.values():
+                await pump.stop()
 
 
 class _Pump:
@@ -332,15 +328,15 @@ class _Pump:
         while self._task is not None:
             await self._task.done.wait()
 
-    def stop(self) -> None:
+    async def stop(self) -> None:
         """Give up what is not taken yet: an observer that is stuck must not outlive the run."""
-        if self._task is not None:
-            self._task.cancel()
         for _, answer in self._waiting:
             # A coroutine that is never awaited would warn.
             if inspect.iscoroutine(answer):
                 answer.close()
         self._waiting.clear()
+        if self._task is not None:
+            await self._task.leave()
 
 
 class FactReader(AsyncIterator[Fact]):

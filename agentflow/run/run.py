@@ -308,11 +308,11 @@ class Run(Generic[R]):
         assert self._settled is not None
         self._settling = True
         self.signal.unsubscribe(self._wake)
-        if self._watcher is not None:
-            self._watcher.cancel()
         try:
             self.ledger.spend_time(self.monotonic() - self._began)
             ending = self._judged()
+            if self._watcher is not None:
+                await self._watcher.leave()
             if self.journal is not None:
                 ending = await record_end(self.journal, ending, self.ledger)
             self.status, self._value, self._error = ending.status, ending.value, ending.error

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from textwrap import dedent
@@ -67,3 +69,13 @@ class Project:
 
     def variables(self) -> dict[str, str]:
         return {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **self.environment}
+
+
+@contextmanager
+def interrupts_heeded() -> Iterator[None]:
+    """Processes started in the block take Ctrl-C seriously, also when the tests run in the background and ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

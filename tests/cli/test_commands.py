@@ -11,6 +11,7 @@ import jsonschema
 import pytest
 
 from agentflow import __version__
+from agentflow.cli.reference import entry, page
 from agentflow.graph.codes import CODES
 from tests.cli.flows import BROKEN, SOUND, one_node
 from tests.cli.shell import Project
@@ -75,11 +76,41 @@ def test_python_m_agentflow_is_agentflow(project: Project) -> None:
     assert (ended.code, ended.out) == (0, f"agentflow {__version__}\n")
 
 
-def test_a_code_is_explained(project: Project, snapshot: Snapshot) -> None:
-    ended = project.agentflow("explain", "AF113")
+def test_a_code_is_explained_with_an_example_and_how_it_is_mended(project: Project) -> None:
+    ended = project.agentflow("explain", "AF106")
     assert ended.code == 0
-    snapshot("explain.txt", ended.out)
-    assert project.agentflow("explain", "af113").out == ended.out
+    assert ended.out.startswith(
+        "error[AF106]: unknown route target\n\n"
+        "A run that takes the route would have nowhere to go.\n\n    "
+    )
+    shown, mended = ended.out.split("\nMended:\n")
+    assert "    error[AF106]: node" in shown
+    assert "define_workflow" in mended
+    assert "```" not in ended.out
+    assert project.agentflow("explain", "af106").out == ended.out
+
+
+def test_without_the_reference_a_code_is_explained_by_the_table(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agentflow.cli.reference.page", lambda: None)
+    assert project.agentflow("explain", "AF106").out == (
+        "error[AF106]: unknown route target\n\n"
+        "A run that takes the route would have nowhere to go.\n"
+    )
+
+
+def test_every_code_has_its_entry_in_the_reference() -> None:
+    text = page()
+    assert text is not None
+    assert [code for code in CODES if entry(text, code) is None] == []
+
+
+def test_an_entry_ends_at_the_next_heading_and_not_at_a_comment() -> None:
+    text = "### AF001\n\none\n\n```python\n# no heading\n```\n\n## Other\n\n### AF002\ntwo\n"
+    assert entry(text, "AF001") == "one\n\n```python\n# no heading\n```"
+    assert entry(text, "AF002") == "two"
+    assert entry(text, "AF003") is None
 
 
 def test_all_codes_are_listed(project: Project) -> None:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import pytest
 
 from tests.cli.flows import one_node
-from tests.cli.shell import PATIENCE, Project
+from tests.cli.shell import PATIENCE, Project, interrupts_heeded
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and terminals of POSIX")
 
@@ -32,17 +32,20 @@ HEAD = "import asyncio, sys, threading"
 @contextmanager
 def started(project: Project, *arguments: str) -> Iterator[subprocess.Popen[str]]:
     """A command under way; it is killed if the test leaves it behind."""
-    with subprocess.Popen(
-        project.command(*arguments),
-        cwd=project.folder,
-        env=project.variables(),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        # Out of the process group of the tests, as a shell would start it.
-        start_new_session=True,
-    ) as process:
+    with (
+        interrupts_heeded(),
+        subprocess.Popen(
+            project.command(*arguments),
+            cwd=project.folder,
+            env=project.variables(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            # Out of the process group of the tests, as a shell would start it.
+            start_new_session=True,
+        ) as process,
+    ):
         try:
             yield process
         finally:

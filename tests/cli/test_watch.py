@@ -11,7 +11,7 @@ import pytest
 
 from agentflow.cli.watch import changes
 from tests.cli.flows import BROKEN, SOUND
-from tests.cli.shell import PATIENCE, Project
+from tests.cli.shell import PATIENCE, Project, interrupts_heeded
 
 
 def test_a_check_follows_every_change_and_nothing_else() -> None:
@@ -36,16 +36,19 @@ def test_a_check_follows_every_change_and_nothing_else() -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 def test_watching_checks_again_after_a_change_until_it_is_interrupted(project: Project) -> None:
     path = project.write("flow.py", SOUND)
-    with subprocess.Popen(
-        project.command("validate", "flow.py", "--watch", "--select", "AF1"),
-        cwd=project.folder,
-        env=project.variables(),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    ) as process:
+    with (
+        interrupts_heeded(),
+        subprocess.Popen(
+            project.command("validate", "flow.py", "--watch", "--select", "AF1"),
+            cwd=project.folder,
+            env=project.variables(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        ) as process,
+    ):
         assert process.stdout is not None
         try:
             assert process.stdout.readline() == "1 workflow checked: no findings\n"

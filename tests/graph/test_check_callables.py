@@ -65,7 +65,7 @@ def generator(state: Any) -> Any:
     yield {"x": 1}
 
 
-async def asynchronous(state: Any) -> bool:
+async def asynchronous(state: Any) -> Any:
     return True
 
 

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from agentflow import Route, Workflow, define_workflow, field, node, route, subflow
 from agentflow.graph.draw import to_dot, to_mermaid
@@ -390,6 +390,9 @@ VISIBLE = st.text(
 
 
 @given(VISIBLE)
+@example("&amp;")
+@example("#quot;")
+@example(r"\N\"\\")
 def test_what_can_be_seen_of_an_id_is_what_is_read_back(id: str) -> None:
     workflow = assemble("w", [node(body, id=id, routes=[route.deliver("x")])], place=None)
     (mermaid,) = re.findall(r'^    n\w*\["(.*)"\]$', to_mermaid(workflow), re.MULTILINE)

@@ -25,10 +25,7 @@ from tests.run.clock import HandClock
 from tests.run.watching import Recorder
 from tests.run.workflows import END, alone, line, unchecked
 
-
-@pytest.fixture(autouse=True)
-def short_grace(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(detached, "GRACE", 0.001)
+pytestmark = pytest.mark.usefixtures("no_patience")
 
 
 class Deaf:
@@ -95,7 +92,7 @@ async def test_the_run_ends_at_once_and_the_late_outcome_is_dropped(after: Any) 
 async def test_a_body_that_needs_a_moment_to_clean_up_is_waited_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(detached, "GRACE", 10.0)
+    monkeypatch.setattr(detached, "GRACE", 60.0)
     reached, cleaned = anyio.Event(), anyio.Event()
     seen = Recorder()
 

@@ -193,6 +193,7 @@ class TestClosing:
             await fail()
         assert run.status == "cancelled"
 
+    @pytest.mark.usefixtures("no_patience")
     async def test_a_node_may_close_its_own_engine(self) -> None:
         engines: list[Any] = []
 

@@ -110,10 +110,14 @@ async def test_content_is_there_for_those_alone_who_asked_for_it() -> None:
 async def test_facts_carry_no_account_or_message_of_anybody() -> None:
     seen = Recorder()
     engine = Engine(alone(give), observers=[seen])
-    await engine.run(identity={"user": "u-1"}, context={"thread": "t-1"}, deps={"db": "d-1"})
+    await engine.run(
+        identity={"user": "user-4711"}, context={"thread": "thread-4711"}, deps={"db": "pool-4711"}
+    )
     names = {name for fact in seen.facts for name in (*dataclasses.asdict(fact), *fact.data)}
     assert not [name for name in names if "user" in name or "account" in name or "message" in name]
-    assert not [mark for mark in ("u-1", "t-1", "d-1") if mark in repr(seen.facts)]
+    assert not [
+        mark for mark in ("user-4711", "thread-4711", "pool-4711") if mark in repr(seen.facts)
+    ]
 
 
 async def test_a_fact_cannot_be_changed_by_one_observer_for_the_next() -> None:

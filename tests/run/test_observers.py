@@ -161,6 +161,7 @@ async def test_a_slow_observer_does_not_hold_the_run_up() -> None:
         await run.result()
 
 
+@pytest.mark.usefixtures("no_patience")
 @pytest.mark.parametrize("deaf", [False, True])
 async def test_a_stuck_observer_does_not_keep_the_run_from_ending(
     monkeypatch: pytest.MonkeyPatch, deaf: bool

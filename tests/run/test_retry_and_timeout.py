@@ -20,7 +20,6 @@ from agentflow import (
     RunCancelled,
     node,
 )
-from agentflow.run import detached
 from tests.run.clock import HandClock
 from tests.run.watching import Recorder
 from tests.run.workflows import END, alone, unchecked
@@ -210,10 +209,8 @@ class TestTimeout:
 
         await self.timed_out(alone(body, timeout=5), reached.wait, Recorder())
 
-    async def test_a_body_that_ignores_its_timeout_is_left_behind(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(detached, "GRACE", 0.001)
+    @pytest.mark.usefixtures("no_patience")
+    async def test_a_body_that_ignores_its_timeout_is_left_behind(self) -> None:
         reached, release, ended = anyio.Event(), anyio.Event(), anyio.Event()
         kept: list[Any] = []
 

@@ -25,6 +25,9 @@ LIMITS: st.SearchStrategy[dict[str, int]] = st.sampled_from(
     ]
 )
 
+FEWER = settings(max_examples=max(25, settings().max_examples // 4))
+"""For what has the same expectations in several settings."""
+
 
 async def outcome_of(run: Any) -> tuple[str, Any]:
     """How a run ended, in the words of the reference."""
@@ -90,6 +93,7 @@ def a_prefix(run: Any, ended: tuple[str, Any], places: list[Place], expected: Ou
 
 
 @pytest.mark.rule("R321", "R322", "R326")
+@FEWER
 @given(
     described=descriptions(depth=1),
     given=GIVEN,
@@ -117,6 +121,7 @@ async def test_a_cancel_after_any_fact_leaves_a_prefix(
 
 
 @pytest.mark.rule("R321", "R322")
+@FEWER
 @given(described=descriptions(depth=1), given=GIVEN, limits=LIMITS, wait=st.integers(0, 12))
 async def test_a_cancel_from_another_task_leaves_a_prefix(
     described: Description, given: dict[str, int], limits: dict[str, int], wait: int
@@ -133,7 +138,7 @@ async def test_a_cancel_from_another_task_leaves_a_prefix(
 
 
 @pytest.mark.rule("R321", "R322")
-@settings(max_examples=40)
+@FEWER
 @given(described=descriptions(depth=1), given=GIVEN, limits=LIMITS, spin=st.integers(0, 3000))
 async def test_a_cancel_from_a_foreign_thread_leaves_a_prefix(
     described: Description, given: dict[str, int], limits: dict[str, int], spin: int
@@ -160,6 +165,7 @@ async def test_a_cancel_from_a_foreign_thread_leaves_a_prefix(
 
 
 @pytest.mark.rule("R321", "R322")
+@FEWER
 @given(described=descriptions(depth=1), given=GIVEN, limits=LIMITS, wait=st.integers(0, 12))
 async def test_a_caller_that_is_cancelled_leaves_no_run_behind(
     described: Description, given: dict[str, int], limits: dict[str, int], wait: int
