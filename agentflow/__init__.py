@@ -28,11 +28,18 @@ if TYPE_CHECKING:
         DefinitionError as DefinitionError,
         DeliveryError as DeliveryError,
         Divergence as Divergence,
+        IncompatibleRun as IncompatibleRun,
         ModelError as ModelError,
         OutputInvalid as OutputInvalid,
+        ResumeConflict as ResumeConflict,
         RunCancelled as RunCancelled,
         RunConflict as RunConflict,
+        RunFailed as RunFailed,
+        RunInterrupted as RunInterrupted,
+        RunSuspended as RunSuspended,
         SpecError as SpecError,
+        StaleClaim as StaleClaim,
+        StoreError as StoreError,
         StructuredOutputNotGenerated as StructuredOutputNotGenerated,
         ToolDenied as ToolDenied,
         ToolError as ToolError,
@@ -88,9 +95,11 @@ if TYPE_CHECKING:
         Provider as Provider,
     )
     from agentflow.models.transport import structured as structured
+    from agentflow.run.archive import JournalRecord as JournalRecord
     from agentflow.run.context import NodeContext as NodeContext
     from agentflow.run.decide import Failure as Failure
     from agentflow.run.engine import Engine as Engine
+    from agentflow.run.entries import RunInfo as RunInfo
     from agentflow.run.facts import Fact as Fact
     from agentflow.run.ledger import Ledger as Ledger
     from agentflow.run.ports import (
@@ -100,9 +109,11 @@ if TYPE_CHECKING:
         Receipt as Receipt,
         Reply as Reply,
         Sink as Sink,
+        Store as Store,
     )
     from agentflow.run.run import Run as Run
     from agentflow.run.signal import CancelSignal as CancelSignal
+    from agentflow.run.suspension import Request as Request
     from agentflow.tools.context import ToolContext as ToolContext
     from agentflow.tools.tool import (
         Tool as Tool,
@@ -114,8 +125,10 @@ _HOMES = {
     "agentflow.agents.loop": "build_loop",
     "agentflow.agents.loop_result": "LoopResult",
     "agentflow.errors": """
-        AgentflowError BudgetExceeded ContractError DefinitionError DeliveryError Divergence ModelError OutputInvalid
-        RunCancelled RunConflict SpecError StructuredOutputNotGenerated ToolDenied ToolError ToolFailed UnknownTool""",
+        AgentflowError BudgetExceeded ContractError DefinitionError DeliveryError Divergence IncompatibleRun
+        ModelError OutputInvalid ResumeConflict RunCancelled RunConflict RunFailed RunInterrupted
+        RunSuspended SpecError StaleClaim StoreError StructuredOutputNotGenerated ToolDenied ToolError
+        ToolFailed UnknownTool""",
     "agentflow.graph.condition": "Condition field",
     "agentflow.graph.findings": "Finding Report",
     "agentflow.graph.kinds": "subflow",
@@ -134,7 +147,10 @@ _HOMES = {
     "agentflow.run.engine": "Engine",
     "agentflow.run.facts": "Fact",
     "agentflow.run.ledger": "Ledger",
-    "agentflow.run.ports": "Clock Invocation Observer Receipt Reply Sink",
+    "agentflow.run.archive": "JournalRecord",
+    "agentflow.run.entries": "RunInfo",
+    "agentflow.run.suspension": "Request",
+    "agentflow.run.ports": "Clock Invocation Observer Receipt Reply Sink Store",
     "agentflow.run.run": "Run",
     "agentflow.run.signal": "CancelSignal",
     "agentflow.tools.context": "ToolContext",

@@ -9,20 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from agentflow.errors import IncompatibleRun, RunCancelled
-from agentflow.graph.frozen import State, freeze, write
+from agentflow.errors import RunCancelled
 from agentflow.run.attach import end_body
-from agentflow.run.decide import first_state, join
 from agentflow.run.entries import Claim, Entry
-from agentflow.run.journal import restored
 
 if TYPE_CHECKING:
-    from agentflow.graph.plan import Plan, PlanNode
     from agentflow.run.engine import Engine
     from agentflow.run.ports import Store
     from agentflow.run.run import Run
 
-__all__ = ["JournalRecord", "cancel", "history", "recover", "state_at"]
+__all__ = ["JournalRecord", "cancel", "history", "recover"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,42 +60,12 @@ def history(entries: Sequence[Entry]) -> list[JournalRecord]:
     return found
 
 
-def state_at(plan: Plan, entries: Sequence[Entry], number: int) -> State:
-    """The state of a run right after one of its entries, from its journal alone.
-
-    Raises:
-        IncompatibleRun: The definition of today cannot read it.
-        LookupError: The run has no entry of that number.
-    """
-    if not 1 <= number <= len(entries):
-        raise LookupError(f"the run has {len(entries)} entries; there is no number {number}")
-    started = json.loads(entries[0].body)["input"]
-    state = first_state(plan, None if started is None else restored("the input", started))
-    for entry in entries[:number]:
-        body = json.loads(entry.body)
-        if entry.kind == "visit" and not body["frame"]:
-            _apply(plan, state, body)
-    return state
-
-
-def _apply(plan: Plan, state: State, body: Mapping[str, Any]) -> None:
-    node: PlanNode | None = plan.nodes.get(body["node"])
-    if node is None:
-        raise IncompatibleRun(f"node {body['node']!r} is not in the definition any more")
-    values: dict[str, Any] = {}
-    for name, data in body["delta"].items():
-        spec = node.writes.get(name)
-        value = restored(f"field {name!r}", data)
-        values[name] = freeze(value) if spec is None else spec.delta.accept(value)
-    write(state, join(node, state, values) if node.reducing else values)
-
-
 async def cancel(store: Store, run_id: str, reason: object) -> bool:
     """Cancel a stored run that nobody drives; tells whether it was waiting or interrupted."""
     claim = await store.claim(run_id, suspended=True)
     if not isinstance(claim, Claim):
         return False
-    body = end_body(None, RunCancelled(reason))
+    body = end_body(None, RunCancelled(reason), {})
     entry = Entry(claim.info.last + 1, "ended", json.dumps(body, ensure_ascii=False))
     await store.append(claim, [entry], status="cancelled")
     return True

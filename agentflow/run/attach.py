@@ -19,10 +19,12 @@ from agentflow.errors import (
 )
 from agentflow.run.decide import told
 from agentflow.run.entries import ENDED, Claim, Entry, NewRun, RunInfo
+from agentflow.run.fold import state_at
 from agentflow.run.journal import Journal, restored, stored
 from agentflow.run.suspension import Request, answers_for
 
 if TYPE_CHECKING:
+    from agentflow.graph.frozen import State
     from agentflow.run.ports import Store
     from agentflow.run.run import Run
 
@@ -37,10 +39,12 @@ _POLL: Final = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a run ended before."""
+    """How a run ended before: what came of it, what it had spent, and the state it left."""
 
-    value: Any = None
-    error: Exception | None = None
+    value: Any
+    error: Exception | None
+    used: Mapping[str, float]
+    state: State
 
 
 async def attach(
@@ -149,9 +153,10 @@ async def _ended(
     entries = await store.read(run.id, after=0)
     _same_input(run, json.loads(entries[0].body)["input"], input)
     body = json.loads(entries[-1].body)
+    state = state_at(run.workflow.plan, entries, len(entries))
     if info.status == "completed":
-        return Ended(restored("the result", body["result"]))
-    return Ended(error=_error(run.id, body))
+        return Ended(restored("the result", body["result"]), None, body["used"], state)
+    return Ended(None, _error(run.id, body), body["used"], state)
 
 
 def _stored_input(run: Run[Any], input: Mapping[str, Any] | None) -> Any:
@@ -168,11 +173,11 @@ def _same_input(run: Run[Any], known: Any, input: Mapping[str, Any] | None) -> N
         raise RunConflict(f"run {run.id!r} was started with another input; give it another run_id")
 
 
-def end_body(value: Any, error: BaseException | None) -> dict[str, Any]:
+def end_body(value: Any, error: BaseException | None, used: Mapping[str, float]) -> dict[str, Any]:
     """The body of the entry that ends a run."""
     if error is None:
-        return {"result": stored("the result", value)}
-    body: dict[str, Any] = {"error": type(error).__name__, "message": told(error)}
+        return {"result": stored("the result", value), "used": used}
+    body: dict[str, Any] = {"error": type(error).__name__, "message": told(error), "used": used}
     if isinstance(error, BudgetExceeded):
         limits = {"limit": error.limit, "allowed": error.allowed, "used": error.used}
         body["budget"] = {**limits, "where": error.where}

@@ -96,11 +96,12 @@ async def record_end(journal: Journal, ending: Ending, ledger: Ledger) -> Ending
         elif isinstance(ending.error, RunSuspended):
             await _record_suspension(journal, ending.error, ledger)
         else:
-            await journal.write("ended", end_body(ending.value, ending.error), status=ending.status)
+            body = end_body(ending.value, ending.error, ledger.as_dict())
+            await journal.write("ended", body, status=ending.status)
     except ContractError as error:
         # The result, or the payload of a request, has no stored form: that is how the run ends.
         failed = Ending(error=error)
-        await journal.write("ended", end_body(None, error), status="failed")
+        await journal.write("ended", end_body(None, error, ledger.as_dict()), status="failed")
         return failed
     except StoreError as error:
         return ending if isinstance(ending.error, StoreError) else Ending(error=error)

@@ -15,6 +15,7 @@ from agentflow.run import archive
 from agentflow.run.attach import NO_ANSWERS
 from agentflow.run.entries import RunInfo, StoredStatus
 from agentflow.run.facts import Fact, as_observer
+from agentflow.run.fold import state_at
 from agentflow.run.options import ResumeOptions, RunOptions
 from agentflow.run.ports import (
     Authorize,
@@ -203,7 +204,7 @@ class Engine(Generic[R]):
             IncompatibleRun: The definition of today cannot read it.
         """
         entries = await self._stored().read(run_id, after=0)
-        return archive.state_at(self.plan, entries, number)
+        return state_at(self.plan, entries, number)
 
     async def recover(self, *, at_once: int = 100) -> dict[str, Run[R]]:
         """Go on with every run of this workflow that nobody drives: those that were interrupted, and those whose time has come.

@@ -255,6 +255,8 @@ class Run(Generic[R]):
             return await self._frame.execute(self._input)
         found, input = await attach(self, store, self._input, self._answers)
         if isinstance(found, Ended):
+            self.ledger.restore(found.used)
+            self._frame.state = found.state
             if found.error is not None:
                 raise found.error
             return found.value

@@ -1,0 +1,112 @@
+"""What the shared code of stores needs of a database: a session that runs named SQL, and who opens sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+from agentflow.errors import StoreError
+from agentflow.stores.driver import Driver
+
+__all__ = ["Backend", "Busy", "Fence", "Params", "Row", "Session"]
+
+Params = Mapping[str, Any]
+Row = tuple[Any, ...]
+Fence = tuple[int, int, int]
+"""A run as its driver sees it: its key, its epoch, and the number of its last entry."""
+
+
+class Busy(Exception):
+    """Another process writes just now, and the caller did not want to wait."""
+
+
+class Session(Protocol):
+    """One connection, used by one thread at a time. Statements are named; errors are the database driver's own."""
+
+    def begin(self, *, patient: bool = True) -> None:
+        """Begin to write.
+
+        Raises:
+            Busy: Another process writes just now, and `patient` is off.
+        """
+        ...
+
+    def commit(self) -> None:
+        """Make it last."""
+        ...
+
+    def rollback(self) -> None:
+        """Undo it, if that is still needed; never raises."""
+        ...
+
+    def rows(self, statement: str, params: Params) -> list[Row]:
+        """The rows that a statement gives."""
+        ...
+
+    def change(self, statement: str, params: Params) -> int:
+        """How many rows a statement changed."""
+        ...
+
+    def change_many(self, statement: str, params: Sequence[Params]) -> None:
+        """Do a statement once for each of `params`."""
+        ...
+
+    def script(self, text: str) -> None:
+        """Do one statement that has no name."""
+        ...
+
+    def several(self, values: Iterable[int] | Iterable[str]) -> Any:
+        """Several values as one parameter."""
+        ...
+
+    def fences(self, driver: int, run_ids: Sequence[str]) -> dict[str, Fence]:
+        """Those of the runs that `driver` drives; nobody claims them before the end of the transaction."""
+        ...
+
+    def close(self) -> None:
+        """Give the connection back; never raises."""
+        ...
+
+
+class Backend(Protocol):
+    """One database: where it is, how it is reached, and how it knows who is alive."""
+
+    name: str
+    """What messages call it, without secrets."""
+
+    def connect(self) -> Session:
+        """A session that writes, on tables of the newest version."""
+        ...
+
+    def reading(self) -> AbstractContextManager[Session]:
+        """A session that reads, and never waits for one that writes."""
+        ...
+
+    def hold(self, session: Session, driver: Driver) -> None:
+        """Show everybody that a driver is alive, as long as this process is."""
+        ...
+
+    def let_go(self) -> None:
+        """Show that it is not any more."""
+        ...
+
+    def dead(self, session: Session, drivers: Sequence[tuple[Driver, bool]]) -> set[int]:
+        """The keys of those drivers that are dead; beside each driver is whether its lease has run out."""
+        ...
+
+    def sweep(self, session: Session) -> None:
+        """Clear away what dead drivers left outside of the tables."""
+        ...
+
+    def broken(self, error: Exception) -> bool:
+        """Whether a session is of no use after an error."""
+        ...
+
+    def failure(self, doing: str, error: Exception) -> StoreError:
+        """An error of the database in words: what, where, why."""
+        ...
+
+    def close(self) -> None:
+        """Give back everything that reads."""
+        ...

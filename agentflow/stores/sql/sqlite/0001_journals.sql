@@ -1,0 +1,68 @@
+-- Times are microseconds since 1970 in UTC.
+
+CREATE TABLE agentflow_drivers (
+    driver INTEGER PRIMARY KEY,
+    machine TEXT NOT NULL,
+    pid INTEGER NOT NULL,
+    began INTEGER NOT NULL,
+    lease_until INTEGER NOT NULL
+);
+
+CREATE TABLE agentflow_runs (
+    run_key INTEGER PRIMARY KEY,
+    run_id TEXT NOT NULL UNIQUE,
+    workflow_id TEXT NOT NULL,
+    workflow_version TEXT NOT NULL,
+    fingerprint TEXT NOT NULL,
+    status TEXT NOT NULL,
+    created INTEGER NOT NULL,
+    updated INTEGER NOT NULL,
+    due INTEGER,
+    epoch INTEGER NOT NULL,
+    driver INTEGER
+);
+
+CREATE INDEX agentflow_runs_by_age ON agentflow_runs (created, run_id);
+
+CREATE INDEX agentflow_runs_by_status ON agentflow_runs (status, created, run_id);
+
+CREATE INDEX agentflow_runs_by_due ON agentflow_runs (due) WHERE due IS NOT NULL;
+
+CREATE INDEX agentflow_runs_by_driver ON agentflow_runs (driver) WHERE driver IS NOT NULL;
+
+-- A table with row ids and an index, not one clustered by run: entries of many runs that are committed together then share
+-- their pages, and a body of up to a page needs no page of its own.
+CREATE TABLE agentflow_entries (
+    run_key INTEGER NOT NULL,
+    number INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    body TEXT NOT NULL,
+    written INTEGER NOT NULL,
+    UNIQUE (run_key, number)
+);
+
+CREATE TABLE agentflow_snapshots (
+    run_key INTEGER PRIMARY KEY,
+    number INTEGER NOT NULL,
+    body TEXT NOT NULL
+);
+
+-- An append touches no row of agentflow_runs: the number of the last entry, and when it was written, are found here.
+CREATE VIEW agentflow_journals AS
+SELECT
+    run_key,
+    run_id,
+    workflow_id,
+    workflow_version,
+    fingerprint,
+    status,
+    created,
+    max(updated, coalesce((
+        SELECT written FROM agentflow_entries AS e
+        WHERE e.run_key = r.run_key ORDER BY number DESC LIMIT 1
+    ), 0)) AS updated,
+    coalesce((SELECT max(number) FROM agentflow_entries AS e WHERE e.run_key = r.run_key), 0) AS last,
+    epoch,
+    due,
+    driver
+FROM agentflow_runs AS r;
