@@ -76,29 +76,45 @@ def _text(file: str) -> str:
 def _check(data: Any, file: str | None) -> None:
     """Refuse what is no tree of JSON data of a sane size: other values and keys, loops, depth, floods of aliases."""
     left = _MOST_VALUES
-    waiting: list[tuple[Any, str, int]] = [(data, "", 0)]
+    waiting: list[tuple[Any, _Trail, int]] = [(data, None, 0)]
     while waiting:
-        value, pointer, depth = waiting.pop()
+        value, trail, depth = waiting.pop()
         left -= 1
         if left < 0:
             raise SpecError(f"it holds more than {_MOST_VALUES} values", file=file)
         if depth > DEEPEST:
-            raise _too_deep(pointer, file)
+            raise _too_deep(_pointer(trail), file)
         flaw = _flaw(value)
         if flaw:
             line = value.line if isinstance(value, Flawed) else None
-            raise SpecError(flaw, pointer=pointer, file=file, line=line)
+            raise SpecError(flaw, pointer=_pointer(trail), file=file, line=line)
         items: Iterable[tuple[str | int, Any]] = ()
         if isinstance(value, Mapping):
             items = value.items()
         elif isinstance(value, list):
             items = enumerate(value)
-        below_it = [(item, below(pointer, key), depth + 1) for key, item in items]
-        waiting += reversed(below_it)
+        inside: list[tuple[Any, _Trail, int]] = [
+            (item, (trail, key), depth + 1) for key, item in items
+        ]
+        waiting += reversed(inside)
+
+
+_Trail = tuple[Any, str | int] | None
+"""The way to a value, from its end: only for an error is a pointer made of it."""
+
+
+def _pointer(trail: _Trail) -> str:
+    parts: list[str | int] = []
+    while trail is not None:
+        trail, part = trail
+        parts.append(part)
+    return below("", *reversed(parts))
 
 
 def _flaw(value: Any) -> str:
     match value:
+        case str():
+            return ""
         case Flawed():
             return value.flaw
         case Mapping():
