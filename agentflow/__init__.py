@@ -83,6 +83,7 @@ if TYPE_CHECKING:
         Route as Route,
         route as route,
     )
+    from agentflow.graph.waiting import ask as ask, wait as wait
     from agentflow.graph.workflow import (
         Workflow as Workflow,
         define_workflow as define_workflow,
@@ -137,6 +138,7 @@ _HOMES = {
     "agentflow.graph.policy": "Policy at_most ends_within must_pass never_after only_if",
     "agentflow.graph.reducer": "Reducer add append merge union",
     "agentflow.graph.route": "Route route",
+    "agentflow.graph.waiting": "ask wait",
     "agentflow.graph.workflow": "Workflow define_workflow validate",
     "agentflow.messages.message": "Message",
     "agentflow.models.model": "Model",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import threading
 from collections.abc import Callable, Coroutine
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import anyio
@@ -239,6 +239,17 @@ class NodeContext:
         if request.id in journal.answers:
             return answer_of(request, schema, journal.answers[request.id])
         raise Suspend((request,))
+
+    async def wait(self, seconds: float, *, key: str = "wait") -> None:
+        """Wait for some seconds from now on; a retry or a restart of this visit goes on with the same wait.
+
+        Args:
+            seconds: For how long.
+            key: Names the wait within the visit.
+        """
+        clock = self.frame.run.clock
+        due = await self.once(key, lambda: clock.now() + timedelta(seconds=seconds))
+        await self.wait_until(due)
 
     async def wait_until(self, due: datetime) -> None:
         """Wait for a time, in a durable run also through restarts, and for a long time without being held in memory."""
