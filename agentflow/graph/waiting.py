@@ -23,15 +23,22 @@ class Ask:
         prompt: What the person is shown, or a function of the state that makes it.
         answer: The field that the answer is put into.
         schema: What the answer must be: a type, or a JSON Schema.
+        timeout: Seconds after which the run goes on without an answer.
+        default: The answer then.
     """
 
     prompt: Any
     answer: str
     schema: Any = None
+    timeout: float | None = None
+    default: Any = None
 
     async def __call__(self, state: Any, ctx: Any) -> dict[str, Any]:
         prompt = self.prompt(state) if callable(self.prompt) else self.prompt
-        return {self.answer: await ctx.suspend("ask", prompt, schema=self.schema)}
+        answer = await ctx.suspend(
+            "ask", prompt, schema=self.schema, timeout=self.timeout, default=self.default
+        )
+        return {self.answer: answer}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +67,8 @@ def ask(
     prompt: Any,
     answer: str,
     schema: Any = None,
+    timeout: float | None = None,
+    default: Any = None,
     **options: Any,
 ) -> Node:
     """A node that asks a person and puts the answer into a field; the run is suspended meanwhile, and needs a store.
@@ -70,9 +79,12 @@ def ask(
             `requires`).
         answer: The field of the answer; it is put to `provides` by itself.
         schema: What the answer must be: a type, or a JSON Schema. Checked before the run goes on.
+        timeout: Seconds after which the run goes on without an answer; default: never.
+        default: The answer then.
         options: `routes`, `requires`, `on_error` and whatever else `node` takes.
     """
-    made = _made(Ask(prompt, answer, schema), id, options, "Ask a person, and wait for the answer.")
+    asking = Ask(prompt, answer, schema, timeout, default)
+    made = _made(asking, id, options, "Ask a person, and wait for the answer.")
     return dataclasses.replace(made, provides=tuple(dict.fromkeys((answer, *made.provides))))
 
 

@@ -216,7 +216,15 @@ class NodeContext:
 
         return await effect(self, "once", self.effect_key(key), None, perform)
 
-    async def suspend(self, key: str, payload: Any = None, *, schema: Any = None) -> Any:
+    async def suspend(
+        self,
+        key: str,
+        payload: Any = None,
+        *,
+        schema: Any = None,
+        timeout: float | None = None,
+        default: Any = None,
+    ) -> Any:
         """Wait for an answer from outside: the run is suspended, and this visit is made again when the answer is there.
 
         What the visit has done through `once`, models and tools is not done again; other code before this call is.
@@ -225,6 +233,8 @@ class NodeContext:
             key: Names the request within the visit.
             payload: What whoever answers is to see.
             schema: What the answer must be: a type, or a JSON Schema.
+            timeout: Seconds after which the run goes on without an answer; default: never.
+            default: What this call returns then.
 
         Returns:
             The answer, as the type if `schema` is one.
@@ -238,7 +248,13 @@ class NodeContext:
         assert journal is not None
         if request.id in journal.answers:
             return answer_of(request, schema, journal.answers[request.id])
-        raise Suspend((request,))
+        if timeout is None:
+            raise Suspend((request,))
+        clock = self.frame.run.clock
+        due = await self.once(f"{key}:due", lambda: clock.now() + timedelta(seconds=timeout))
+        if clock.now() >= due:
+            return default
+        raise Suspend((request,), due)
 
     async def wait(self, seconds: float, *, key: str = "wait") -> None:
         """Wait for some seconds from now on; a retry or a restart of this visit goes on with the same wait.
@@ -327,11 +343,11 @@ class SyncContext:
 
         return _wait(self._ctx, self._ctx.once, key, perform)
 
-    def suspend(self, key: str, payload: Any = None, *, schema: Any = None) -> Any:
+    def suspend(self, key: str, payload: Any = None, **options: Any) -> Any:
         """As `NodeContext.suspend`."""
 
         async def suspend() -> Any:
-            return await self._ctx.suspend(key, payload, schema=schema)
+            return await self._ctx.suspend(key, payload, **options)
 
         return _wait(self._ctx, suspend)
 

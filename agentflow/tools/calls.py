@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from agentflow.errors import ContractError, UnknownTool
@@ -11,6 +11,7 @@ from agentflow.graph.contract import contract_error
 from agentflow.messages.tool_spec import ToolSpec
 from agentflow.run.effects import emit, performing
 from agentflow.run.ports import Invocation, Receipt
+from agentflow.tools.approval import approve, wants_approval
 from agentflow.tools.authorization import authorize
 from agentflow.tools.context import ToolContext
 from agentflow.tools.handler import handle, tell_completed, tell_failed
@@ -135,7 +136,7 @@ class BoundTools:
     async def invoke(
         self, tool_id: str, input: Mapping[str, Any] | None = None, *, call_id: str | None = None
     ) -> Receipt:
-        """Run one tool: parse, authorise, handler, check the output, check the cancel, and only then a receipt.
+        """Run one tool: parse, authorise, approve, handler, check the output, check the cancel, and only then a receipt.
 
         Args:
             tool_id: The id of a registered tool.
@@ -145,13 +146,14 @@ class BoundTools:
         Raises:
             UnknownTool: There is no such tool.
             ContractError: The arguments do not satisfy the tool's contract; its handler was not called.
-            ToolDenied: The call was not authorised.
+            ToolDenied: The call was not authorised, or a person refused it.
             ToolFailed: The handler failed.
             OutputInvalid: The handler gave what the tool does not promise.
             BudgetExceeded: There is no tool call left.
             RunCancelled: The run was cancelled; what the handler gave is dropped.
         """
-        return await self.perform(await self.prepare(tool_id, input, call_id=call_id))
+        permit = await self.prepare(tool_id, input, call_id=call_id)
+        return await self.perform(await self.approve(permit))
 
     async def prepare(
         self, tool_id: str, input: Mapping[str, Any] | None, *, call_id: str | None
@@ -172,6 +174,26 @@ class BoundTools:
         if ctx.record.find(key) is None:
             await authorize(tool, permit.input, self._context(permit, 0))
         return permit
+
+    async def approve(self, permit: Permit) -> Permit:
+        """The permit of a call that nobody needs to agree to, or that somebody has agreed to, perhaps with other arguments.
+
+        Raises:
+            ToolDenied: It was refused.
+            ContractError: The arguments that the answer gives are not the tool's.
+        """
+        tool = permit.tool
+        if self._ctx.record.find(permit.key) is not None:
+            return permit
+        if not await wants_approval(tool, permit.input):
+            return permit
+        given = await approve(tool, permit.given, self._context(permit, 0))
+        if given is permit.given:
+            return permit
+        changed = replace(permit, given=given, input=_parsed(tool, given))
+        # Whoever agrees may change the arguments, but not what is allowed.
+        await authorize(tool, changed.input, self._context(changed, 0))
+        return changed
 
     def refuse(self, tool_id: str, call_id: str, reason: str) -> None:
         """Tell of a proposed call that could not even be read."""

@@ -15,7 +15,7 @@ import anyio
 from agentflow.errors import ContractError, OutputInvalid, ToolError
 from agentflow.messages.message import Message, tool_result
 from agentflow.messages.part import ToolCall
-from agentflow.run.decide import unwrapped
+from agentflow.run.decide import Suspend, unwrapped
 from agentflow.run.effects import check
 from agentflow.tools.calls import BoundTools, Permit
 
@@ -40,6 +40,7 @@ async def run_calls(ctx: NodeContext, calls: Sequence[ToolCall]) -> list[Message
     it and holds up those after it.
 
     Raises:
+        Suspend: Some calls wait for an approval; all others have been made, and are not made again.
         BudgetExceeded: The calls are more than what is left; none of them was started.
         RunCancelled: The run was cancelled.
         ContractError: Two calls have the same id.
@@ -59,10 +60,15 @@ async def run_calls(ctx: NodeContext, calls: Sequence[ToolCall]) -> list[Message
             ready.append(_Ready(index, found))
         else:
             results[index] = found
-    if ready:
-        check(ctx, "tool_calls", len(ready))
-    for batch in _batches(ready):
+    fresh = sum(ctx.record.find(item.permit.key) is None for item in ready)
+    if fresh:
+        check(ctx, "tool_calls", fresh)
+    agreed, waits = await _approved(tools, ready, calls, results)
+    for batch in _batches(agreed):
         await _run(ctx, tools, batch, calls, results)
+    if waits:
+        # Only now, when the other calls have settled: theirs are recorded, and all questions are asked at once.
+        raise unwrapped(BaseExceptionGroup("several calls wait for approval", waits))
     return [results[index] for index in range(len(calls))]
 
 
@@ -76,6 +82,22 @@ async def _prepared(tools: BoundTools, call: ToolCall) -> Permit | Message:
     except (ToolError, ContractError) as error:
         return _error(call, str(error))
     return permit
+
+
+async def _approved(
+    tools: BoundTools, ready: list[_Ready], calls: Sequence[ToolCall], results: dict[int, Message]
+) -> tuple[list[_Ready], list[Suspend]]:
+    """The calls that may be made, and the questions that others wait for; refused ones get their result."""
+    agreed: list[_Ready] = []
+    waits: list[Suspend] = []
+    for item in ready:
+        try:
+            agreed.append(_Ready(item.index, await tools.approve(item.permit)))
+        except Suspend as wait:
+            waits.append(wait)
+        except (ToolError, ContractError) as error:
+            results[item.index] = _error(calls[item.index], str(error))
+    return agreed, waits
 
 
 def _batches(ready: list[_Ready]) -> Iterator[list[_Ready]]:

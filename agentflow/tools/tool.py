@@ -17,10 +17,13 @@ from agentflow.messages.tool_spec import ToolSpec
 from agentflow.tools.docstring import docstring_of
 from agentflow.tools.signature import InputContract, input_contract
 
-__all__ = ["OwnAuthorize", "Tool", "tool"]
+__all__ = ["NeedsApproval", "OwnAuthorize", "Tool", "tool"]
 
 OwnAuthorize = bool | Callable[..., bool | Awaitable[bool]]
 """A tool's own authorisation: a verdict, or a function `(input, ctx)` or `(input)` that gives one; plain or async."""
+
+NeedsApproval = bool | Callable[..., bool | Awaitable[bool]]
+"""Whether calls need an approval: a verdict, or a function of the arguments that gives one; plain or async."""
 
 _ID = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 
@@ -40,6 +43,8 @@ class Tool:
         kind: What the author says of it, such as `read`. A declaration: it permits and forbids nothing.
         timeout: Seconds that one try may take.
         retries: How many further tries follow a failed one.
+        needs_approval: Whether a person must agree to each call; or a function of the arguments that says so.
+        approval_timeout: Seconds after which a call that nobody has agreed to is refused.
         spec: What a model is told of it.
     """
 
@@ -53,6 +58,8 @@ class Tool:
     kind: str | None = None
     timeout: float | None = None
     retries: int = 0
+    needs_approval: NeedsApproval = False
+    approval_timeout: float | None = None
     place: Place = field(default_factory=Place)
     spec: ToolSpec = field(init=False)
     authorize_takes_context: bool = field(init=False)
@@ -88,6 +95,8 @@ def tool(
     kind: str | None = None,
     timeout: float | None = None,
     retries: int = 0,
+    needs_approval: NeedsApproval = False,
+    approval_timeout: float | None = None,
     output: Any = None,
 ) -> Tool: ...
 @overload
@@ -101,6 +110,8 @@ def tool(
     kind: str | None = None,
     timeout: float | None = None,
     retries: int = 0,
+    needs_approval: NeedsApproval = False,
+    approval_timeout: float | None = None,
     output: Any = None,
 ) -> Callable[[Callable[..., Any]], Tool]: ...
 def tool(
@@ -121,6 +132,9 @@ def tool(
         kind: What kind of tool it is, such as `read`; told to policies, checked by nobody.
         timeout: Seconds that one try may take.
         retries: How many further tries follow a failed one.
+        needs_approval: `True`, or a function of the arguments (plain or async): the run is suspended until a person has agreed.
+            If the function raises, or gives anything but `False`, approval is needed.
+        approval_timeout: Seconds after which a call that nobody has agreed to is refused.
         output: The type of its value; default: what the function says it returns, or anything.
 
     Raises:
@@ -142,6 +156,8 @@ def _make(
     kind: str | None = None,
     timeout: float | None = None,
     retries: int = 0,
+    needs_approval: NeedsApproval = False,
+    approval_timeout: float | None = None,
     output: Any = None,
 ) -> Tool:
     if isinstance(function, Tool):
@@ -153,6 +169,7 @@ def _make(
             f"{name!r} is no tool id; it has letters, digits and _ - . and starts with a letter or _: tool(…, id='…')"
         )
     _check_options(name, authorize, timeout, retries)
+    _check_approval(name, needs_approval, approval_timeout)
     contract = input_contract(function, tool=name)
     told = docstring_of(function).description if inspect.isroutine(function) else ""
     return Tool(
@@ -166,6 +183,8 @@ def _make(
         kind=kind,
         timeout=timeout,
         retries=retries,
+        needs_approval=needs_approval,
+        approval_timeout=approval_timeout,
         place=_place_of(function),
     )
 
@@ -192,6 +211,15 @@ def _check_options(
         raise ValueError(f"tool {name!r}: timeout={timeout!r}; it is seconds above 0")
     if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
         raise ValueError(f"tool {name!r}: retries={retries!r}; it is a whole number of at least 0")
+
+
+def _check_approval(name: str, needs: NeedsApproval, timeout: float | None) -> None:
+    if not isinstance(needs, bool) and not (callable(needs) and takes(needs, 1)):
+        raise TypeError(
+            f"tool {name!r}: needs_approval={needs!r}; it is a bool, or a function of the arguments"
+        )
+    if timeout is not None and not 0 < timeout < math.inf:
+        raise ValueError(f"tool {name!r}: approval_timeout={timeout!r}; it is seconds above 0")
 
 
 def _output(name: str, annotation: Any) -> Contract:

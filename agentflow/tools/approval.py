@@ -1,0 +1,79 @@
+"""Approval: a person agrees to a tool call, changes its arguments, or refuses it; the run is suspended meanwhile.
+
+The question is bound to the call and to its exact arguments. A call that was refused, or that nobody answered in time, is
+never made: its answer is in the journal, under the question that no other call has.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from agentflow.errors import ToolDenied
+from agentflow.run.effects import emit
+
+if TYPE_CHECKING:
+    from agentflow.tools.context import ToolContext
+    from agentflow.tools.tool import Tool
+
+__all__ = ["ANSWER", "approve", "wants_approval"]
+
+ANSWER: Final[Mapping[str, Any]] = {
+    "anyOf": [
+        {"type": "boolean"},
+        {
+            "type": "object",
+            "properties": {
+                "approved": {"type": "boolean"},
+                "reason": {"type": "string"},
+                "arguments": {"type": "object"},
+            },
+            "required": ["approved"],
+            "additionalProperties": False,
+        },
+    ]
+}
+"""What an approval is answered with: yes or no, or an object that gives a reason or other arguments besides."""
+
+_EXPIRED: Final = {"approved": False, "reason": "nobody answered in time"}
+
+
+async def wants_approval(tool: Tool, input: Mapping[str, Any]) -> bool:
+    """Whether a call with these arguments needs an approval; yes, too, where the tool's own rule cannot say."""
+    rule = tool.needs_approval
+    if isinstance(rule, bool):
+        return rule
+    try:
+        verdict = rule(input)
+        if inspect.isawaitable(verdict):
+            verdict = await verdict
+    except Exception:
+        # A rule that cannot judge the arguments has not judged them harmless.
+        return True
+    return verdict is not False
+
+
+async def approve(tool: Tool, given: Mapping[str, Any], ctx: ToolContext) -> Mapping[str, Any]:
+    """The arguments that the call may be made with.
+
+    Raises:
+        ToolDenied: The call was refused, or nobody answered in time.
+    """
+    answer = await ctx.node.suspend(
+        f"approve:{ctx.effect_id}",
+        {"tool": tool.id, "arguments": dict(given), "call_id": ctx.call_id},
+        schema=ANSWER,
+        timeout=tool.approval_timeout,
+        default=_EXPIRED,
+    )
+    if isinstance(answer, bool):
+        answer = {"approved": answer}
+    if not answer["approved"]:
+        reason = answer.get("reason", "no reason was given")
+        emit(
+            ctx.node, "tool.denied", data={"tool": tool.id, "reason": reason}, call_id=ctx.effect_id
+        )
+        raise ToolDenied(tool.id, f"tool {tool.id!r} was refused: {reason}")
+    arguments: Mapping[str, Any] = answer.get("arguments", given)
+    return arguments
