@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
@@ -73,6 +73,7 @@ class Engine(Generic[R]):
         max_parallel_tools: int = 10,
         clock: Clock | None = None,
     ) -> None:
+        _check_options(None, None, budget, None, sink)
         self.workflow = workflow
         self.plan = workflow.plan
         self.sink = sink
@@ -232,6 +233,7 @@ class Engine(Generic[R]):
         *,
         read: bool,
     ) -> Run[R]:
+        _check_options(run_id, signal, budget, context, sink)
         more = tuple(as_observer(observer) for observer in observers)
         if budget is None:
             budget = self.budget
@@ -250,6 +252,22 @@ class Engine(Generic[R]):
             observers=(*self._observers, *more) if more else self._observers,
             sink=self.sink if sink is None else sink,
             read=read,
+        )
+
+
+def _check_options(run_id: Any, signal: Any, budget: Any, context: Any, sink: Any) -> None:
+    given = (
+        ("run_id", run_id, str, "a text"),
+        ("signal", signal, CancelSignal, "a CancelSignal"),
+        ("budget", budget, Budget, "a Budget"),
+        ("context", context, MutableMapping, "a dict"),
+    )
+    for name, value, kind, wanted in given:
+        if value is not None and not isinstance(value, kind):
+            raise TypeError(f"{name}={value!r}: it is {wanted}, or None")
+    if sink is not None and not callable(getattr(sink, "send", None)):
+        raise TypeError(
+            f"sink={sink!r} is no sink: give an object with an async method send(chunk)"
         )
 
 
