@@ -124,9 +124,9 @@ def findings_page() -> str:
         "",
         "What the validator may say. A code keeps its meaning and its severity for good. An **error** is something with",
         "which a run could go wrong, and `define_workflow` refuses it; a **warning** points at what is useless or",
-        "suspicious; an **info** is a fact worth knowing. Errors below AF2 leave nothing that could be run. Any other",
-        'finding can be accepted at its node, or for the whole workflow, with a reason: `waive={"AF210": "why"}`; the',
-        "report lists what was waived.",
+        "suspicious; an **info** is a fact worth knowing. A finding can be accepted at its node, or for the whole",
+        'workflow, with a reason: `waive={"AF210": "why"}`; the report lists what was waived. Codes without which there is',
+        "nothing that could be run say that they cannot be waived.",
         "",
         "`agentflow validate` prints them, `agentflow explain CODE` tells what a code means, `validate(…)` and",
         "`DefinitionError.findings` have them as values. What the specifications below name is in",
@@ -148,7 +148,8 @@ def findings_page() -> str:
 def _entry(code: Code) -> Iterator[str]:
     yield f"### {code.code}"
     yield ""
-    yield f"**{code.title[0].upper()}{code.title[1:]}** ({code.severity}). {code.reason}"
+    firm = "" if code.waivable else " It cannot be waived."
+    yield f"**{code.title[0].upper()}{code.title[1:]}** ({code.severity}). {code.reason}{firm}"
     bad, good = example_of(code.code, "bad"), example_of(code.code, "good")
     if bad is not None:
         yield from _shown(bad)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from agentflow.graph.findings import Severity
@@ -13,21 +13,42 @@ __all__ = ["CODES", "Code"]
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """A kind of finding: `title` says what is wrong, `reason` why it matters to a run."""
+    """A kind of finding.
+
+    Args:
+        code: The code itself; its first digit is the family.
+        severity: How bad it is.
+        title: What is wrong.
+        reason: Why it matters to a run.
+        waivable: Whether an author may accept the finding: not where the definition could not be run as it was
+            declared, or where its loops had no bound.
+    """
 
     code: str
     severity: Severity
     title: str
     reason: str
+    waivable: bool = True
 
-    @property
-    def waivable(self) -> bool:
-        """Whether an author may accept the finding; not where the engine could make no plan of the definition."""
-        return self.severity != "error" or self.code >= "AF2"
+
+_FIRM: Final = frozenset(
+    {
+        # Nothing was read, or it was read as something else.
+        *("AF001", "AF002", "AF003", "AF004", "AF005", "AF006", "AF007", "AF008"),
+        *("AF130", "AF131", "AF132", "AF133"),
+        # No plan can be made of it, or not of what was meant.
+        *("AF101", "AF102", "AF103", "AF104", "AF105", "AF106", "AF107", "AF108"),
+        *("AF116", "AF117", "AF118", "AF119", "AF120", "AF121", "AF122"),
+        # Nothing would bound its loops.
+        *("AF113", "AF114"),
+        # A waiver that accepts itself.
+        *("AF701", "AF702"),
+    }
+)
 
 
 def _table(*codes: Code) -> dict[str, Code]:
-    return {code.code: code for code in codes}
+    return {code.code: replace(code, waivable=code.code not in _FIRM) for code in codes}
 
 
 CODES: dict[str, Code] = _table(
@@ -232,6 +253,12 @@ CODES: dict[str, Code] = _table(
         "The sub-workflow would end well, and the node fail all the same.",
     ),
     Code(
+        "AF207",
+        "error",
+        "comparison that raises",
+        "Not all values that the field may hold can be asked this, and the run would end with a contract error.",
+    ),
+    Code(
         "AF210",
         "warning",
         "provided and never read",
@@ -326,4 +353,42 @@ CODES: dict[str, Code] = _table(
         "It protects nothing, and nobody would notice.",
     ),
     Code("AF507", "error", "malformed policy", "It cannot be proved as it stands."),
+    # AF6xx: types, told from annotations.
+    Code(
+        "AF601",
+        "error",
+        "annotation that disagrees",
+        "The function and the workflow speak of different fields or types, so one of them is wrong.",
+    ),
+    Code(
+        "AF602",
+        "error",
+        "result that its contract never takes",
+        "The run would end with a contract error instead of a result.",
+    ),
+    Code(
+        "AF603",
+        "warning",
+        "result that its contract takes only in part",
+        "Some values of the field's type would end the run with a contract error.",
+    ),
+    Code(
+        "AF605",
+        "error",
+        "sub-workflow mapping of another type",
+        "Every visit of the node would end the run with a contract error.",
+    ),
+    # AF7xx: waivers.
+    Code(
+        "AF701",
+        "warning",
+        "unused waiver",
+        "What it accepts is not there any more, and it would hide the next one.",
+    ),
+    Code(
+        "AF702",
+        "error",
+        "waiver that means nothing",
+        "Nobody could tell what was accepted, or why.",
+    ),
 )

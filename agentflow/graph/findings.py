@@ -82,6 +82,12 @@ class Waiver:
     finding: Finding
     reason: str
 
+    def as_text(self) -> str:
+        """The waiver in one line: `waived AF201 at node 'x': reason`."""
+        finding = self.finding
+        where = f"node {finding.node!r}" if finding.node else f"workflow {finding.workflow!r}"
+        return f"waived {finding.code} at {where}: {self.reason}"
+
 
 @dataclass(frozen=True, slots=True)
 class Report:
@@ -110,8 +116,9 @@ class Report:
         return iter(self.findings)
 
     def as_text(self) -> str:
-        """The whole report as text, a finding after the other."""
-        return "\n".join(finding.as_text() for finding in self.findings)
+        """The whole report as text, a finding after the other, and then what was waived."""
+        found = [finding.as_text() for finding in self.findings]
+        return "\n".join([*found, *(waiver.as_text() for waiver in self.waivers)])
 
     def as_json(self) -> dict[str, Any]:
         """The report as JSON data, of the shape of `schemas/finding.schema.json`."""

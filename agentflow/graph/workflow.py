@@ -52,6 +52,7 @@ class Workflow(Generic[R]):
         description: What it is for.
         policies: What must hold on every path.
         waive: Codes of findings that are accepted anywhere in it, each with the reason.
+        doubts: Codes of findings that may be wrong because something is not known, each with the reason.
     """
 
     id: str
@@ -69,6 +70,7 @@ class Workflow(Generic[R]):
     description: str = ""
     policies: tuple[Policy, ...] = ()
     waive: Mapping[str, str] = dataclasses.field(default_factory=lambda: MappingProxyType({}))
+    doubts: Mapping[str, str] = dataclasses.field(default_factory=lambda: MappingProxyType({}))
     slips: tuple[str, ...] = ()
     place: Place | None = None
     schema: Schema = dataclasses.field(default_factory=Schema)

@@ -20,6 +20,7 @@ from agentflow.errors import (
     RunConflict,
 )
 from agentflow.graph.contract import contract_error
+from agentflow.graph.excerpt import excerpt
 from agentflow.graph.frozen import State, freeze, lend, thaw, write
 from agentflow.graph.reducer import append
 
@@ -146,12 +147,8 @@ def fresh_values(node: PlanNode, update: Any) -> dict[str, Any]:
     """
     if update is None:
         update = {}
-    elif type(update) is not dict and not isinstance(update, Mapping):
-        if inspect.isawaitable(update):
-            _close(update)
-        raise ContractError(
-            f"{_name(node)} returned {type(update).__name__}; a node returns a mapping of the fields it changes, or None"
-        )
+    elif type(update) is not dict:
+        update = _read(node, update)
     values: dict[str, Any] = {}
     writes = node.writes
     for name, value in update.items():
@@ -171,6 +168,22 @@ def fresh_values(node: PlanNode, update: Any) -> dict[str, Any]:
                 f"{_name(node)} provides the field {name!r}, but its update does not hold it"
             )
     return values
+
+
+def _read(node: PlanNode, update: Any) -> dict[Any, Any]:
+    if not isinstance(update, Mapping):
+        if inspect.isawaitable(update):
+            _close(update)
+        raise ContractError(
+            f"{_name(node)} returned {type(update).__name__}; a node returns a mapping of the fields it changes, or None"
+        )
+    try:
+        return dict(update.items())
+    except Exception as error:
+        raise ContractError(
+            f"{_name(node)} returned {type(update).__name__}, a mapping that cannot be read: "
+            f"{type(error).__name__}: {told(error)}"
+        ) from error
 
 
 def _undeclared(node: PlanNode, name: object) -> str:
@@ -217,7 +230,7 @@ def choose_route(node: PlanNode, state: State) -> PlanRoute:
             matched = test(state)
         except Exception as error:
             raise ContractError(
-                f"{_name(node)}: the condition of the route {route.route} raised {type(error).__name__}: {error}"
+                f"{_name(node)}: the condition of the route {route.route} raised {type(error).__name__}: {told(error)}"
             ) from error
         if matched is True:
             return route
@@ -225,7 +238,7 @@ def choose_route(node: PlanNode, state: State) -> PlanRoute:
             if inspect.isawaitable(matched):
                 _close(matched)
             raise ContractError(
-                f"{_name(node)}: the condition of the route {route.route} gave {matched!r}; it must give True or False"
+                f"{_name(node)}: the condition of the route {route.route} gave {excerpt(matched)}; it must give True or False"
             )
     tried = "; ".join(str(route.route) for route in node.routes)
     raise ContractError(f"{_name(node)}: no route matches the state (tried: {tried})")
@@ -248,7 +261,7 @@ def final_value(plan: Plan, node: PlanNode, route: PlanRoute, state: State) -> A
         value = route.function(state)
     except Exception as error:
         raise ContractError(
-            f"{_name(node)}: the finish function raised {type(error).__name__}: {error}"
+            f"{_name(node)}: the finish function raised {type(error).__name__}: {told(error)}"
         ) from error
     if inspect.isawaitable(value):
         _close(value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextvars import Context, copy_context
 from typing import Any, Final
 
 import anyio
@@ -18,6 +19,11 @@ GRACE: Final = 0.05
 class Detached:
     """Runs `body` at once in a task that belongs to nobody.
 
+    Args:
+        loop: Where it runs.
+        body: What it does.
+        context: The context variables that it sees and sets; default: a copy of the caller's.
+
     Attributes:
         value: What the body returned.
         error: What it raised, if anything; a cancel of its scope is no error.
@@ -26,14 +32,16 @@ class Detached:
 
     __slots__ = ("_body", "_scope", "_wanted", "done", "error", "value")
 
-    def __init__(self, loop: Loop, body: Callable[[], Awaitable[Any]]) -> None:
+    def __init__(
+        self, loop: Loop, body: Callable[[], Awaitable[Any]], *, context: Context | None = None
+    ) -> None:
         self._body = body
         self._scope: anyio.CancelScope | None = None
         self._wanted = True
         self.value: Any = None
         self.error: BaseException | None = None
         self.done = loop.latch()
-        loop.spawn(self._run)
+        loop.spawn(self._run, copy_context() if context is None else context)
 
     async def _run(self) -> None:
         try:

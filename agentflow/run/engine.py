@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, MutableMapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Unpack
 
@@ -29,6 +29,7 @@ from agentflow.run.ports import (
 )
 from agentflow.run.registry import NoModels, load, load_store
 from agentflow.run.run import Run
+from agentflow.run.signal import CancelSignal
 
 if TYPE_CHECKING:
     from agentflow.graph.frozen import State
@@ -83,6 +84,7 @@ class Engine(Generic[R]):
         max_parallel_tools: int = 10,
         clock: Clock | None = None,
     ) -> None:
+        _check_options({"budget": budget, "sink": sink})
         self.workflow = workflow
         self.plan = workflow.plan
         self.sink = sink
@@ -274,6 +276,7 @@ class Engine(Generic[R]):
         read: bool,
         answers: Any = NO_ANSWERS,
     ) -> Run[R]:
+        _check_options(options)
         more = tuple(as_observer(observer) for observer in options.get("observers", ()))
         budget = options.get("budget")
         if budget is None:
@@ -307,6 +310,24 @@ class _Known(Awaitable[bool]):
     def __await__(self) -> Generator[Any, None, bool]:
         yield from ()
         return self._value
+
+
+def _check_options(options: RunOptions) -> None:
+    wanted_kinds = (
+        ("run_id", str, "a text"),
+        ("signal", CancelSignal, "a CancelSignal"),
+        ("budget", Budget, "a Budget"),
+        ("context", MutableMapping, "a dict"),
+    )
+    for name, kind, wanted in wanted_kinds:
+        value = options.get(name)
+        if value is not None and not isinstance(value, kind):
+            raise TypeError(f"{name}={value!r}: it is {wanted}, or None")
+    sink = options.get("sink")
+    if sink is not None and not callable(getattr(sink, "send", None)):
+        raise TypeError(
+            f"sink={sink!r} is no sink: give an object with an async method send(chunk)"
+        )
 
 
 _RUN_OPTIONS = frozenset({"run_id", "signal", "context", "identity", "deps"})

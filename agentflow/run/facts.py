@@ -10,6 +10,7 @@ import inspect
 import weakref
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
@@ -307,11 +308,13 @@ class _Pump:
         self._failed = failed
         self._waiting: deque[tuple[Fact, Any]] = deque()
         self._task: Detached | None = None
+        # One for all its answers: what the observer sets with one fact, it can reset with another.
+        self._context = copy_context()
 
     def put(self, fact: Fact, answer: Any) -> None:
         self._waiting.append((fact, answer))
         if self._task is None:
-            self._task = Detached(self._loop, self._run)
+            self._task = Detached(self._loop, self._run, context=self._context)
 
     async def _run(self) -> None:
         try:

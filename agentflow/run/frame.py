@@ -120,11 +120,7 @@ class Frame:
         return value
 
     def _open_first_round(self) -> None:
-        try:
-            self.ledger.enter_round()
-        except BudgetExceeded as error:
-            self._limit_reached(error, None)
-            raise
+        self._spend_round()
         self.round = 1
         self._emit("round.started")
 
@@ -204,26 +200,35 @@ class Frame:
         return node.on_error
 
     def _open_round(self, node: PlanNode) -> PlanNode:
-        """Open the next round and return the node to visit: `node`, or the workflow's `on_limit` when rounds are out."""
+        """Open the next round and return the node to visit: `node`, or `on_limit` when the workflow's rounds are out.
+
+        The rounds of a budget are a hard limit of the run: where `on_limit` is entered is decided by the definition alone, so
+        that it can be proved that the node finds what it needs.
+        """
         allowed = self.plan.max_rounds
-        try:
-            if self.round >= allowed:
-                where = f"workflow {self.plan.workflow.id!r}"
-                raise BudgetExceeded("rounds", allowed, self.round + 1, where=where)
-            journal = self.run.journal
-            if journal is None or not self._counted(journal, node, self.counts[node.index] + 1):
-                self.ledger.enter_round()
-        except BudgetExceeded as error:
+        if self.round >= allowed:
+            where = f"workflow {self.plan.workflow.id!r}"
+            error = BudgetExceeded("rounds", allowed, self.round + 1, where=where)
             handler = None if self.limit_handled else self.plan.on_limit
             self._limit_reached(error, handler)
             if handler is None:
-                raise
+                raise error
             self.limit_handled = True
             return handler
+        journal = self.run.journal
+        if journal is None or not self._counted(journal, node, self.counts[node.index] + 1):
+            self._spend_round()
         self.round += 1
         self.errors_handled.clear()
         self._emit("round.started")
         return node
+
+    def _spend_round(self) -> None:
+        try:
+            self.ledger.enter_round()
+        except BudgetExceeded as error:
+            self._limit_reached(error, None)
+            raise
 
     def _limit_reached(self, error: BudgetExceeded, handler: PlanNode | None) -> None:
         self._emit("limit.reached", data=limit_data(error, None if handler is None else handler.id))

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import sys
 from collections.abc import Callable, Coroutine
-from contextvars import copy_context
+from contextvars import Context
 from typing import Any, Protocol
 
 __all__ = ["Latch", "Loop", "current_loop"]
@@ -33,8 +33,8 @@ class Latch(Protocol):
 class Loop(Protocol):
     """One running event loop."""
 
-    def spawn(self, body: Body) -> None:
-        """Run `body`, which must not raise, in a task that nobody owns; it sees the context variables of the caller."""
+    def spawn(self, body: Body, context: Context) -> None:
+        """Run `body`, which must not raise, in a task that nobody owns, and in `context`: not in a copy of it."""
 
     def latch(self) -> Latch:
         """A closed latch."""
@@ -66,8 +66,8 @@ class _AsyncioLoop:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
 
-    def spawn(self, body: Body) -> None:
-        task = self._loop.create_task(body())
+    def spawn(self, body: Body, context: Context) -> None:
+        task = self._loop.create_task(body(), context=context)
         _alive.add(task)
         task.add_done_callback(_alive.discard)
 
@@ -109,8 +109,8 @@ class _TrioLoop:
         self._trio = trio
         self._token = trio.lowlevel.current_trio_token()
 
-    def spawn(self, body: Body) -> None:
-        self._trio.lowlevel.spawn_system_task(body, context=copy_context())
+    def spawn(self, body: Body, context: Context) -> None:
+        self._trio.lowlevel.spawn_system_task(body, context=context)
 
     def latch(self) -> Latch:
         return _TrioLatch(self._trio.Event())

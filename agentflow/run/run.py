@@ -6,6 +6,7 @@ import math
 import threading
 import time
 from collections.abc import Iterable, Mapping
+from contextvars import Context, copy_context
 from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar
@@ -104,6 +105,7 @@ class Run(Generic[R]):
         self._read = read
         self._frame = Frame(self, plan, id=self.id, signal=self.signal)
         self._began = 0.0
+        self._variables: Context
         self._task: Detached | None = None
         self._watcher: Detached | None = None
         self._overtime: BudgetExceeded | None = None
@@ -215,7 +217,9 @@ class Run(Generic[R]):
                 self.bus.keep_backlog(_BACKLOG)
         self._began = self.monotonic()
         self.pause_at = time.monotonic() + _SLICE
-        self._task = Detached(self.loop, self._drive)
+        # One for all tasks of the run: what an observer sets with the first fact, it can reset with the last.
+        self._variables = copy_context()
+        self._task = Detached(self.loop, self._drive, context=self._variables)
         if self._settling:
             # An eager task of asyncio runs at once, and a short run with it to its end.
             return
@@ -293,7 +297,7 @@ class Run(Generic[R]):
         """Cut a cancelled run short, in the loop's thread."""
         if not self._settling and not self._interrupted:
             self._interrupted = True
-            self.loop.spawn(self._reap)
+            self.loop.spawn(self._reap, self._variables)
 
     async def _reap(self) -> None:
         """End an interrupted run: with its body if that ends soon, without it if it does not."""

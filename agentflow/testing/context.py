@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextvars import Context
 from typing import Any
 
 from agentflow.graph.limits import Budget, Uses
@@ -95,8 +96,8 @@ async def _end(_state: Mapping[str, Any]) -> None:
 class _LoopOfTheMoment:
     """The loop that is running when it is asked for something; a context may be made where none is."""
 
-    def spawn(self, body: Body) -> None:
-        current_loop().spawn(body)
+    def spawn(self, body: Body, context: Context) -> None:
+        current_loop().spawn(body, context)
 
     def latch(self) -> Latch:
         return current_loop().latch()

@@ -9,7 +9,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 
 from agentflow.cli.examination import Examination
 from agentflow.cli.excerpt import Sources
@@ -194,6 +194,7 @@ def test_annotations_name_file_line_and_columns(project: Project) -> None:
 
 
 @given(st.text(), st.text(), st.text(min_size=1))
+@example("a::b\r\n,%0A", "%25", "a::b,c%3A\n.py")
 def test_an_annotation_is_one_line_that_reads_back_as_it_was_meant(
     message: str, hint: str, file: str
 ) -> None:

@@ -109,6 +109,19 @@ def test_a_script_that_runs_only_as_a_program_is_imported_quietly(project: Proje
     assert validated(project, "flow.py") == (0, 1, [])
 
 
+def test_a_module_sees_its_own_path_as_the_only_argument(project: Project) -> None:
+    path = project.write("flow.py", "import sys\nassert sys.argv == [__file__], sys.argv\n" + SOUND)
+    assert validated(project, "flow.py") == (0, 1, [])
+    assert validated(project, str(path)) == (0, 1, [])
+
+
+def test_a_module_that_reads_stdin_gets_nothing_of_it(project: Project) -> None:
+    project.write("flow.py", "secret = input()\n")
+    ended = project.process("validate", "flow.py", stdin="secret\n")
+    assert ended.code == 2
+    assert "reads from stdin" in ended.out
+
+
 def test_a_folder_is_searched_deeply_and_its_other_files_are_left_alone(project: Project) -> None:
     project.write("a/b/flow.py", SOUND)
     project.write("a/nothing.py", "x = 1\n")

@@ -57,6 +57,16 @@ class Odd:
     assert (ended.code, ended.out, ended.err) == (0, printed + "\n", "")
 
 
+@pytest.mark.parametrize(("text", "printed"), [("ä", "\\xe4\n"), ("\ud800", "\\ud800\n")])
+def test_a_result_that_the_terminal_cannot_show_is_printed_all_the_same(
+    project: Project, text: str, printed: str
+) -> None:
+    project.write("flow.py", one_node(f"return {{'x': {text!a}}}"))
+    old = Project(project.folder, {"PYTHONIOENCODING": "ascii"})
+    ended = old.process("run", "flow.py", "--quiet")
+    assert (ended.code, ended.out, ended.err) == (0, printed, "")
+
+
 @pytest.mark.parametrize("target", ["flow.py", "flow.py:engine", "flow.py:made", "flow:engine"])
 def test_an_engine_runs_with_what_it_is_bound_to(project: Project, target: str) -> None:
     body = "return {'x': (await ctx.tools.invoke('add', {'a': 1, 'b': 2})).value}"

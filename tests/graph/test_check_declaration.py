@@ -1,16 +1,14 @@
-"""Declarations: ids, slips, waivers, limits, schemas and contracts; each flaw, its place and its mended form."""
+"""Declarations: ids, slips, limits, schemas and contracts; each flaw, its place and its mended form."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any, NotRequired, TypedDict
 
 import pytest
 from pydantic import BaseModel
 
 from agentflow import Budget, Node, Retry, Uses, define_workflow, field, node, route, validate
-from agentflow.graph.codes import CODES
 from agentflow.graph.findings import Finding, Report
 from tests.graph.definitions import at, codes, told
 
@@ -205,78 +203,9 @@ def test_a_field_declared_twice_is_refused(options: dict[str, Any]) -> None:
     assert finding.hint == "keep one: provides for always, may_provide for sometimes"
 
 
-# --- waivers -----------------------------------------------------------------------------------
-
-
-def unread() -> tuple[Node, Node]:
-    """Two nodes with one warning: nobody reads what the first provides."""
-    return node(
-        lambda state: {"y": 1}, id="start", provides=["y"], routes=[route.to("end")]
-    ), ending()
-
-
-def test_a_waived_finding_is_listed_with_its_reason_instead() -> None:
-    start, end = unread()
-    (finding,) = validate(start, end).findings
-    assert (finding.code, finding.node) == ("AF210", "start")
-    for report in (
-        validate(start, end, waive={"AF210": "kept for later"}),
-        validate(
-            node(
-                lambda state: {"y": 1},
-                id="start",
-                provides=["y"],
-                routes=[route.to("end")],
-                waive={"AF210": "kept for later"},
-            ),
-            end,
-        ),
-    ):
-        assert report.findings == ()
-        (waiver,) = report.waivers
-        assert (waiver.finding.code, waiver.reason) == ("AF210", "kept for later")
-
-
-def test_a_waiver_of_one_node_does_not_reach_another() -> None:
-    start, _ = unread()
-    report = validate(start, ending(waive={"AF210": "elsewhere"}))
-    assert (codes(report), report.waivers) == (["AF210"], ())
-
-
-@pytest.mark.parametrize(
-    ("waive", "problem"),
-    [
-        ({"AF999": "x"}, "waive names 'AF999', which is no code of a finding"),
-        ({"": "x"}, "waive names '', which is no code of a finding"),
-        (
-            {"AF106": "x"},
-            "AF106 (unknown route target) cannot be waived, since such a definition cannot be run",
-        ),
-        ({"AF210": ""}, "AF210 is waived without a reason"),
-        ({"AF210": "  "}, "AF210 is waived without a reason"),
-        ({"AF210": None}, "AF210 is waived without a reason"),
-    ],
-)
-def test_a_waiver_that_means_nothing_is_refused(waive: Mapping[str, Any], problem: str) -> None:
-    assert only(validate(ending(waive=waive))).message == f"node 'end': {problem}"
-    assert only(validate(ending(), waive=waive)).message == f"workflow 'workflow': {problem}"
-
-
-@pytest.mark.parametrize("code", [code for code, entry in CODES.items() if not entry.waivable])
-def test_what_could_not_be_run_cannot_be_waived(code: str) -> None:
-    assert (CODES[code].severity, code[:3]) in {("error", "AF0"), ("error", "AF1")}
-
-
-def test_an_error_stays_one_when_it_is_waived() -> None:
-    report = validate(ending(routes=[route.to("ghost")]), waive={"AF106": "the ghost will come"})
-    assert "AF106" in codes(report)
-    assert not report.ok
-
-
 # --- limits ------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("R274")
 @pytest.mark.parametrize("rounds", [0, -1, 1.5, True, "3", math.inf])
 def test_max_rounds_is_a_whole_number_of_at_least_1(rounds: Any) -> None:
     report = validate(ending(), max_rounds=rounds)  # at: rounds
@@ -383,6 +312,13 @@ def test_a_result_that_can_be_checked_is_accepted(result: Any) -> None:
 
 
 # --- reports -----------------------------------------------------------------------------------
+
+
+def unread() -> tuple[Node, Node]:
+    """Two nodes with one warning: nobody reads what the first provides."""
+    return node(
+        lambda state: {"y": 1}, id="start", provides=["y"], routes=[route.to("end")]
+    ), ending()
 
 
 def test_errors_come_before_warnings_and_each_in_its_order() -> None:

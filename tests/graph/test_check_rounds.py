@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from agentflow import Node, field, node, route, validate
+from agentflow import Node, define_workflow, field, node, route, validate
 from agentflow.graph.findings import Report
 from tests.graph.definitions import at, codes, told
 
@@ -95,7 +95,6 @@ def test_a_cycle_through_an_error_node_needs_no_boundary() -> None:
     assert report.findings == ()
 
 
-@pytest.mark.rule("R274")
 def test_a_loop_has_to_state_max_rounds() -> None:
     nodes = [step("a", "b", starts_round=True), step("b", "a", ends=True)]
     report = validate(*nodes, inputs=["n"])  # at: unstated
@@ -109,13 +108,17 @@ def test_a_loop_has_to_state_max_rounds() -> None:
 
 @pytest.mark.rule("R274")
 def test_a_line_of_nodes_needs_to_state_nothing() -> None:
-    nodes = [step(f"n{i}", f"n{i + 1}") for i in range(5)]
-    assert report_of(*nodes, step("n5", ends=True)).findings == ()
+    nodes = [*(step(f"n{i}", f"n{i + 1}") for i in range(5)), step("n5", ends=True)]
+    assert report_of(*nodes).findings == ()
+    workflow = define_workflow("line", nodes=nodes, inputs=["n"], max_rounds=1)
+    assert workflow.run_sync({"n": 7}) == 7
 
 
 @pytest.mark.rule("R356")
 def test_a_boundary_that_is_never_come_back_to_needs_no_max_rounds() -> None:
-    assert report_of(step("a", "b"), step("b", ends=True, starts_round=True)).findings == ()
+    nodes = [step("a", "b"), step("b", ends=True, starts_round=True)]
+    assert report_of(*nodes).findings == ()
+    assert define_workflow("line", nodes=nodes, inputs=["n"], max_rounds=1).run_sync({"n": 7}) == 7
 
 
 # --- against brute force -----------------------------------------------------------------------

@@ -103,7 +103,6 @@ def test_a_key_of_a_mapping_goes_before_its_methods() -> None:
     assert not field("a.items").exists()({"a": {}})
 
 
-@pytest.mark.rule("R266")
 def test_ready_wants_a_value_that_is_not_none() -> None:
     assert ready("a")({"a": 0})
     assert not ready("a")({"a": None})

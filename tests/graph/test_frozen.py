@@ -419,7 +419,6 @@ def test_what_cannot_be_frozen_is_copied_on_its_way_in_and_lent_on_its_way_out(v
     assert frozen is not value
 
 
-@pytest.mark.case("P035")
 def test_special_containers_keep_their_type() -> None:
     counted: Any = defaultdict(int, a=1)
     bounded: Any = deque([1, 2], maxlen=2)

@@ -19,9 +19,7 @@ def is_big(state: Any) -> bool:
 @pytest.mark.parametrize(
     ("made", "parts", "text"),
     [
-        pytest.param(
-            route.to("b"), {"kind": "to", "target": "b"}, "to 'b'", marks=pytest.mark.rule("R269")
-        ),
+        pytest.param(route.to("b"), {"kind": "to", "target": "b"}, "to 'b'"),
         pytest.param(
             route.to("b", field("x") == 1),
             {"kind": "to", "target": "b", "when": field("x") == 1, "reads": None},
@@ -51,13 +49,9 @@ def is_big(state: Any) -> bool:
                 "when": field("error").exists() & ~field("error").is_none(),
             },
             "to 'b' when error is set",
-            marks=pytest.mark.rule("R266"),
         ),
         pytest.param(
-            route.deliver("x"),
-            {"kind": "deliver", "field": "x", "target": None},
-            "deliver 'x'",
-            marks=pytest.mark.rule("R270"),
+            route.deliver("x"), {"kind": "deliver", "field": "x", "target": None}, "deliver 'x'"
         ),
         pytest.param(
             route.deliver("x", ~field("y").exists()),
@@ -68,13 +62,11 @@ def is_big(state: Any) -> bool:
             route.deliver_if_ready("x"),
             {"kind": "deliver", "field": "x", "when": field("x").exists() & ~field("x").is_none()},
             "deliver 'x' when x is ready",
-            marks=pytest.mark.rule("R272"),
         ),
         pytest.param(
             route.finish(is_big, reads=("a", "b")),
             {"kind": "finish", "function": is_big, "reads": ("a", "b")},
             "finish with is_big",
-            marks=pytest.mark.rule("R273"),
         ),
         pytest.param(
             route.finish(functools.partial(is_big), lambda state: True),

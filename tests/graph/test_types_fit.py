@@ -5,7 +5,6 @@ from __future__ import annotations
 import collections
 import datetime
 import enum
-import sys
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -30,6 +29,7 @@ from tests.graph.typed_values import (
     Number,
     Person,
     Point,
+    Strange,
     Thing,
     Typed,
     Word,
@@ -303,28 +303,6 @@ def test_of_a_container_that_may_be_empty_only_the_filled_ones_are_refused() -> 
     )
     assert filled(list[int], list[float]) == "may fit"
     assert filled(str, int) == "may fit"
-
-
-class Hostile(type):
-    """A class of classes that refuses every question."""
-
-    def __subclasscheck__(cls, other: type) -> bool:
-        raise RuntimeError("no")
-
-    def __instancecheck__(cls, other: object) -> bool:
-        sys.exit("no")
-
-    def __eq__(cls, other: object) -> bool:
-        raise RuntimeError("no")
-
-    def __hash__(cls) -> int:
-        raise RuntimeError("no")
-
-    def __getattr__(cls, name: str) -> Any:
-        raise RuntimeError("no")
-
-
-class Strange(metaclass=Hostile): ...
 
 
 @pytest.mark.parametrize(

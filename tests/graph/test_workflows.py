@@ -89,6 +89,7 @@ def test_a_definition_holds_nodes_routes_and_the_way_of_ending() -> None:
     assert (workflow.id, workflow.version, workflow.description) == ("service", "2", "Answers.")
     assert (workflow.entry, workflow.result, workflow.max_rounds) == ("read", str, None)
     assert workflow.shape.exits == {"check"}
+    assert workflow.run_sync({"question": "up?"}) == "ABOUT UP?"
     assert repr(workflow) == "<Workflow 'service' version '2', 3 nodes>"
 
 

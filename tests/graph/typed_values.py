@@ -8,6 +8,7 @@ import datetime
 import decimal
 import enum
 import pathlib
+import sys
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -66,6 +67,28 @@ class Employee(Person):
 
 class Thing:
     """A class that pydantic does not know."""
+
+
+class Hostile(type):
+    """A class of classes that refuses every question."""
+
+    def __subclasscheck__(cls, other: type) -> bool:
+        raise RuntimeError("no")
+
+    def __instancecheck__(cls, other: object) -> bool:
+        sys.exit("no")
+
+    def __eq__(cls, other: object) -> bool:
+        raise RuntimeError("no")
+
+    def __hash__(cls) -> int:
+        raise RuntimeError("no")
+
+    def __getattr__(cls, name: str) -> Any:
+        raise RuntimeError("no")
+
+
+class Strange(metaclass=Hostile): ...
 
 
 UserId = NewType("UserId", int)

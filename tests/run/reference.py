@@ -173,15 +173,12 @@ class Execution:
         """The step to visit: another one if the rounds have run out and there is a last node."""
         if not step.starts_round or not self.visits[step.id]:
             return step
-        try:
-            if self.turn >= self.described.max_rounds:
-                raise Ended("budget", "rounds")
-            self.world.spend("rounds")
-        except Ended:
+        if self.turn >= self.described.max_rounds:
             if self.described.on_limit is None or self.last_used:
-                raise
+                raise Ended("budget", "rounds")
             self.last_used, self.in_error_node = True, False
             return self.steps[self.described.on_limit]
+        self.world.spend("rounds")
         self.turn += 1
         self.handled.clear()
         return step

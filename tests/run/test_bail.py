@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import anyio
 import pytest
+import trio
 
 from agentflow import (
     BudgetExceeded,
@@ -72,7 +74,21 @@ async def leave_beside_a_limit(state: Any, ctx: Any) -> Any:
         ctx.bail("done early")
 
 
+async def leave_through_the_loops_own_group(state: Any, ctx: Any) -> Any:
+    async def child() -> None:
+        ctx.bail("done early")
+
+    if trio.lowlevel.in_trio_task():
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(child)
+            await trio.sleep_forever()
+    async with asyncio.TaskGroup() as group:
+        group.create_task(child())
+        await asyncio.Event().wait()
+
+
 BODIES = [
+    leave_through_the_loops_own_group,
     leave,
     leave_plainly,
     leave_through_exceptions,

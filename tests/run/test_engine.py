@@ -320,3 +320,32 @@ async def test_tasks_that_run_at_once_change_nothing(waits: bool) -> None:
         assert seen.kinds[-1] == "run.completed"
     finally:
         loop.set_task_factory(before)
+
+
+class TestOptions:
+    """What a run is given besides its input is what it should be, or refused in words."""
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"signal": "stop"}, "signal='stop': it is a CancelSignal"),
+            ({"budget": 5}, "budget=5: it is a Budget"),
+            ({"budget": {"visits": 1}}, "it is a Budget"),
+            ({"context": [1]}, r"context=\[1\]: it is a dict"),
+            ({"run_id": 7}, "run_id=7: it is a text"),
+            ({"sink": print}, "give an object with an async method send"),
+        ],
+    )
+    async def test_an_option_of_another_kind_is_refused(
+        self, options: dict[str, Any], message: str
+    ) -> None:
+        engine = Engine(alone(nothing))
+        with pytest.raises(TypeError, match=message):
+            await engine.run(**options)
+        with pytest.raises(TypeError, match=message):
+            engine.start(**options)
+
+    def test_the_engine_refuses_them_too(self) -> None:
+        for options in ({"budget": 5}, {"sink": 5}):
+            with pytest.raises(TypeError):
+                Engine(alone(nothing), **options)  # type: ignore[arg-type]

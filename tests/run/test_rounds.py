@@ -219,9 +219,11 @@ class TestOnLimit:
         with pytest.raises(Exception, match="node 'last' requires the field 'absent'"):
             await workflow.run({"n": 0})
 
-    async def test_it_takes_over_when_the_rounds_of_the_budget_run_out(self) -> None:
+    async def test_the_rounds_of_a_budget_are_a_hard_limit_that_it_does_not_take_over(self) -> None:
         workflow = self.looping(nothing, max_rounds=50, routes=[route.deliver("n")])
-        assert await workflow.run({"n": 0}, budget=Budget(rounds=3)) == 3
+        with pytest.raises(BudgetExceeded) as caught:
+            await workflow.run({"n": 0}, budget=Budget(rounds=3))
+        assert (caught.value.limit, caught.value.allowed) == ("rounds", 3)
 
     async def test_other_limits_are_none_of_its_business(self) -> None:
         workflow = self.looping(nothing, max_rounds=50, routes=[route.deliver("n")])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -34,6 +35,65 @@ async def test_an_update_that_is_no_mapping_is_refused(update: Any) -> None:
 
     message = f"node 'only' returned {type(update).__name__}; a node returns a mapping"
     assert await refused(alone(body), message, {"y": 1}) == {"y": 1}
+
+
+@pytest.mark.rule("R254")
+async def test_a_coroutine_that_was_not_awaited_is_refused_without_a_warning() -> None:
+    async def inner(state: Any) -> Any:
+        return {"x": 1}
+
+    async def body(state: Any) -> Any:
+        return inner(state)
+
+    await refused(alone(body), "node 'only' returned coroutine")
+
+
+class BrokenMapping(Mapping[str, Any]):
+    """A mapping that cannot be read."""
+
+    def __getitem__(self, key: str) -> Any:
+        raise LookupError("the line is dead")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(["x"])
+
+    def __len__(self) -> int:
+        return 1
+
+
+class NoWords:
+    """A value, and an error, that cannot be shown."""
+
+    def __repr__(self) -> str:
+        raise RuntimeError("no words")
+
+
+@pytest.mark.rule("R254")
+async def test_a_mapping_that_cannot_be_read_is_a_contract_error() -> None:
+    async def body(state: Any) -> Any:
+        return BrokenMapping()
+
+    await refused(alone(body, on_error="only"), "cannot be read: LookupError: the line is dead")
+
+
+async def test_values_and_errors_that_cannot_be_shown_hide_no_mistake() -> None:
+    class MuteError(NoWords, Exception):
+        __str__ = NoWords.__repr__
+
+    def fail(state: Any) -> bool:
+        raise MuteError
+
+    async def body(state: Any) -> Any:
+        return {"x": NoWords()}
+
+    numbers = unchecked(
+        "w", nodes=[node(body, id="only", provides=["x"], routes=[END])], state=Pair
+    )
+    await refused(numbers, "field 'x'")
+    await refused(alone(nothing, routes=[route.finish(dict, fail)]), "raised MuteError")
+    await refused(alone(nothing, routes=[route.finish(fail)]), "raised MuteError")
+    shown = route.finish(dict, lambda state: NoWords())  # type: ignore[arg-type, return-value]
+    await refused(alone(nothing, routes=[shown]), "must give True or False")
 
 
 @pytest.mark.rule("R254")

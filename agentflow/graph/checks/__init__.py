@@ -1,8 +1,9 @@
 """The checks: one file a family, each a list of small functions from a workflow to findings.
 
 A check never raises and never decides for another: it gets a workflow as declared, however broken, and yields what it sees.
-A proof looks at all paths; proofs are made only when the checks have found no error, since a broken graph has no paths to speak of.
-To add one, see `docs/recipes/add-a-check.md`.
+A proof looks at all paths; proofs are made only when the checks have found no error that stands, since a broken graph has no paths
+to speak of.
+To add one, see `CONTRIBUTING.md`.
 """
 
 from __future__ import annotations
@@ -20,11 +21,13 @@ from agentflow.graph.checks import (
     fields,
     policies as policies_family,
     rounds,
+    signatures,
     structure,
+    types,
+    waivers,
 )
-from agentflow.graph.codes import CODES
 from agentflow.graph.excerpt import excerpt
-from agentflow.graph.findings import Finding, Report, Waiver, in_order
+from agentflow.graph.findings import Finding, Report, in_order
 from agentflow.graph.limits import Budget
 from agentflow.graph.policy import Policy
 from agentflow.graph.proof.explore import Walk
@@ -46,9 +49,13 @@ CHECKS: tuple[Check, ...] = (
     *structure.CHECKS,
     *rounds.CHECKS,
 )
+CLAIMS: tuple[Check, ...] = (*signatures.CHECKS, *types.CHECKS, *waivers.CHECKS)
+"""Look at what is claimed in signatures, contracts and waivers; whatever is wrong with it, there are paths all the same."""
+
 PROOFS: tuple[Proof, ...] = (
     *dataflow.PROOFS,
     *exhaustive.PROOFS,
+    *types.PROOFS,
     *bounds.PROOFS,
     *policies_family.PROOFS,
 )
@@ -56,15 +63,27 @@ PROOFS: tuple[Proof, ...] = (
 
 def check(workflow: Workflow[Any]) -> Report:
     """Everything there is to say of a workflow, errors first, in declared order within a severity."""
-    findings: list[Finding] = []
-    waivers: list[Waiver] = []
-    for finding in _all(workflow):
-        reason = _waived(workflow, finding)
-        if reason is None:
-            findings.append(finding)
-        else:
-            waivers.append(Waiver(finding, reason))
-    return Report(workflow.id, in_order(findings), tuple(waivers))
+    found = list(_found(CHECKS, workflow))
+    sound = not any(
+        finding.severity == "error" and waivers.waived(workflow, finding) is None
+        for finding in found
+    )
+    found += _found(CLAIMS, workflow)
+    if sound:
+        walk = Walk(workflow)
+        for proof in PROOFS:
+            found += proof(workflow, walk)
+    standing, accepted = waivers.settled(workflow, found)
+    if sound:
+        # Only now is everything known that could have been meant.
+        more, doubted = waivers.settled(workflow, waivers.unused(workflow, accepted))
+        standing, accepted = standing + more, accepted + doubted
+    return Report(workflow.id, in_order(standing), tuple(accepted))
+
+
+def _found(checks: Iterable[Check], workflow: Workflow[Any]) -> Iterator[Finding]:
+    for one in checks:
+        yield from one(workflow)
 
 
 def demanded(
@@ -100,25 +119,3 @@ def demanded(
 
 def _of_demand(code: str, workflow: Workflow[Any], message: str) -> Finding:
     return Finding(code=code, message=message, workflow=workflow.id, place=workflow.place)
-
-
-def _all(workflow: Workflow[Any]) -> Iterator[Finding]:
-    sound = True
-    for one in CHECKS:
-        for finding in one(workflow):
-            sound = sound and finding.severity != "error"
-            yield finding
-    if sound:
-        walk = Walk(workflow)
-        for proof in PROOFS:
-            yield from proof(workflow, walk)
-
-
-def _waived(workflow: Workflow[Any], finding: Finding) -> str | None:
-    if not CODES[finding.code].waivable:
-        return None
-    node = workflow.shape.nodes.get(finding.node) if finding.node else None
-    for waive in (node.waive if node else {}, workflow.waive):
-        if finding.code in waive:
-            return waive[finding.code]
-    return None

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
-from agentflow.graph.codes import CODES
 from agentflow.graph.excerpt import excerpt
 from agentflow.graph.findings import Finding
 from agentflow.graph.limits import Retry, Uses
 from agentflow.graph.node import Node
-from agentflow.graph.place import Place
 from agentflow.graph.workflow import Workflow
 
 _ID = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]*\Z")
@@ -88,37 +86,6 @@ def slips(workflow: Workflow[Any]) -> Iterator[Finding]:
             workflow=workflow.id,
             place=workflow.place,
         )
-
-
-def waivers(workflow: Workflow[Any]) -> Iterator[Finding]:
-    """What is accepted can be accepted, and is for a reason."""
-    declared: list[tuple[Mapping[str, str], str, str | None, Place | None]]
-    declared = [(workflow.waive, f"workflow {workflow.id!r}", None, workflow.place)]
-    declared += [(node.waive, f"node {node.id!r}", node.id, node.place) for node in workflow.nodes]
-    for waive, where, node_id, place in declared:
-        for code, reason in waive.items():
-            problem = _waiver_problem(code, reason)
-            if problem:
-                yield Finding(
-                    code="AF103",
-                    message=f"{where}: {problem}",
-                    hint="waive={'AF210': 'why that is fine here'} accepts a finding",
-                    workflow=workflow.id,
-                    node=node_id,
-                    place=place,
-                )
-
-
-def _waiver_problem(code: str, reason: object) -> str:
-    if code not in CODES:
-        return f"waive names {code!r}, which is no code of a finding"
-    if not CODES[code].waivable:
-        return (
-            f"{code} ({CODES[code].title}) cannot be waived, since such a definition cannot be run"
-        )
-    if not isinstance(reason, str) or not reason.strip():
-        return f"{code} is waived without a reason"
-    return ""
 
 
 def limits(workflow: Workflow[Any]) -> Iterator[Finding]:
@@ -212,4 +179,4 @@ def _at(workflow: Workflow[Any], node: Node, code: str, message: str, hint: str)
     )
 
 
-CHECKS = (ids, slips, waivers, limits, schema)
+CHECKS = (ids, slips, limits, schema)

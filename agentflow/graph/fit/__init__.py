@@ -4,6 +4,7 @@
 - `judge` compares two meanings, part by part.
 - `converted` knows what pydantic makes of a value in its usual lax mode; `unconverted` what a value is to somebody who
   reads it as it is.
+- `taken` says which type decides what a field takes, `spelling` how messages write a type.
 
 What is not known may fit. So `never fits` and `fits` are proofs, and whatever is said of unknown types is silence.
 """
@@ -15,9 +16,11 @@ from typing import Any
 from agentflow.graph.fit.converted import Converted
 from agentflow.graph.fit.judge import Judge
 from agentflow.graph.fit.relation import Relation
+from agentflow.graph.fit.spelling import spelled
+from agentflow.graph.fit.taken import taken
 from agentflow.graph.fit.unconverted import Unconverted
 
-__all__ = ["Relation", "filled", "reading", "relation"]
+__all__ = ["Relation", "filled", "reading", "relation", "spelled", "taken"]
 
 
 def relation(source: Any, target: Any) -> Relation:

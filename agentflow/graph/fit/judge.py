@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import collections.abc
 import enum
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from agentflow.graph.fit.annotation import meaning
@@ -82,13 +82,13 @@ class Judge:
         if isinstance(source, Choice):
             return every(self._value(value, target) for value in source.kind)
         if isinstance(target, Either):
-            return some(self._meant(source, meaning(part)) for part in target.members)
+            return self._any_of(target, lambda part: self._meant(source, part))
         return self._pair(source, target)
 
     def _value(self, value: Any, target: Meaning) -> Relation:
         match target:
-            case Either(members):
-                return some(self._value(value, meaning(part)) for part in members)
+            case Either():
+                return self._any_of(target, lambda part: self._value(value, part))
             case Narrowed(inner):
                 return NEVER if self._value(value, meaning(inner)) == NEVER else MAY
             case Plain() | Values() | Choice():
@@ -103,6 +103,12 @@ class Judge:
                 return self._pair(Plain(type(value)), target)
         # What is listed is no container, but an enum may mix anything in.
         return MAY if isinstance(value, enum.Enum) else NEVER
+
+    def _any_of(self, target: Either, ask: Callable[[Meaning], Relation]) -> Relation:
+        parts = [meaning(part) for part in target.members]
+        found = some(map(ask, parts))
+        # A part of which nothing is known may raise, and then the others are not asked.
+        return MAY if found == FITS and Unknown() in parts else found
 
     def _pair(self, source: Meaning, target: Meaning) -> Relation:
         match source, target:

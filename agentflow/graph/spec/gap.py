@@ -15,8 +15,8 @@ __all__ = ["Gap"]
 _PRESENCE = tuple(code for code in CODES if code.startswith("AF20"))
 """Findings that fields may be missing: wrong when it is not known which are there from the start."""
 
-_VALUES = ("AF302",)
-"""Findings that values are not covered: wrong when it is not known which values a field may hold."""
+_VALUES = ("AF302", "AF701")
+"""Findings that values are not covered, and that a waiver is for nothing: wrong when it is not known what a field may hold."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -24,12 +24,12 @@ class Gap:
     """What is not known of a state.
 
     Args:
-        waive: The codes of findings that may be wrong because of it, each with the reason.
+        doubts: The codes of findings that may be wrong because of it, each with the reason.
         presence: Whether it is unknown which fields are there from the start.
         defaults: The fields that are known to have a default, which itself is not known.
     """
 
-    waive: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    doubts: Mapping[str, str] = dataclasses.field(default_factory=dict)
     presence: bool = False
     defaults: Mapping[str, FieldSpec] = dataclasses.field(default_factory=dict)
 

@@ -35,7 +35,7 @@ __all__ = ["Reader"]
 
 Data = Mapping[str, Any]
 _STAND_INS = StandIns()
-_PLAIN = ("inputs", "optional_inputs", "entry", "max_rounds", "on_error", "on_limit", "version", "description")  # fmt: skip
+_PLAIN = ("inputs", "optional_inputs", "entry", "max_rounds", "on_error", "on_limit", "version", "description", "waive")  # fmt: skip
 _PLAIN_OF_NODE = (
     *("id", "description", "requires", "provides", "may_provide"),
     *("starts_round", "on_error", "timeout", "metadata", "waive"),
@@ -133,9 +133,9 @@ class _Part:
                 self._policy(policy, below(pointer, "policies", i))
                 for i, policy in enumerate(data.get("policies", ()))
             ],
-            waive={**gap.waive, **data.get("waive", {})},
             **plain,
         )
+        made = dataclasses.replace(made, doubts=gap.doubts)
         if gap.defaults:
             made = dataclasses.replace(made, schema=Schema(fields=gap.defaults))
         if gap.presence:
