@@ -11,7 +11,16 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final, Protocol
 
-__all__ = ["Driver", "Time", "ThreadTime", "kernel_id", "micros", "moment", "process_began", "process_space"]
+__all__ = [
+    "Driver",
+    "ThreadTime",
+    "Time",
+    "kernel_id",
+    "micros",
+    "moment",
+    "process_began",
+    "process_space",
+]
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICRO: Final = timedelta(microseconds=1)
@@ -101,6 +110,9 @@ def process_began(pid: int) -> int | None:
 def _seen(pid: int) -> int | None:
     if Path("/proc/self").exists():
         return None
+    if os.name != "posix":
+        # Elsewhere, a signal of number 0 is no question.
+        return 0
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

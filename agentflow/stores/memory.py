@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from agentflow.errors import StaleClaim, StoreError
+from agentflow.errors import StaleClaim
 from agentflow.run.entries import (
     ENDED,
     SNAPSHOT,
@@ -17,6 +17,7 @@ from agentflow.run.entries import (
     RunInfo,
     StoredStatus,
 )
+from agentflow.stores.numbering import number_after
 
 __all__ = ["MemoryStore"]
 
@@ -74,18 +75,14 @@ class MemoryStore:
         kept = self._runs.get(claim.run_id)
         if kept is None or kept.info.epoch != claim.epoch or not kept.driven:
             raise StaleClaim(f"run {claim.run_id!r} was claimed by somebody else")
-        last = kept.info.last
+        last = number_after(claim.run_id, kept.info.last, entries)
         for entry in entries:
             body = json.dumps(json.loads(entry.body), ensure_ascii=False, separators=(",", ":"))
+            copy = Entry(entry.number, entry.kind, body)
             if entry.kind == SNAPSHOT:
-                kept.snapshot = Entry(entry.number, entry.kind, body)
-                continue
-            last += 1
-            if entry.number != last:
-                raise StoreError(
-                    f"run {claim.run_id!r}: entry {entry.number} does not follow {last - 1}"
-                )
-            kept.entries.append(Entry(entry.number, entry.kind, body))
+                kept.snapshot = copy
+            else:
+                kept.entries.append(copy)
         kept.info = replace(kept.info, last=last, updated=datetime.now(UTC))
         if status is not None and status != "running":
             self._give_back(kept, status, due)

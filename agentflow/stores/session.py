@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
@@ -23,6 +24,9 @@ class Busy(Exception):
 
 class Session(Protocol):
     """One connection, used by one thread at a time. Statements are named; errors are the database driver's own."""
+
+    autonomous: bool
+    """Whether one statement alone is a transaction that costs less than one with a beginning and an end."""
 
     def begin(self, *, patient: bool = True) -> None:
         """Begin to write.
@@ -75,6 +79,9 @@ class Backend(Protocol):
     name: str
     """What messages call it, without secrets."""
 
+    untidy: bool
+    """Whether it wants to be tidied up when there is time."""
+
     def connect(self) -> Session:
         """A session that writes, on tables of the newest version."""
         ...
@@ -97,6 +104,10 @@ class Backend(Protocol):
 
     def sweep(self, session: Session) -> None:
         """Clear away what dead drivers left outside of the tables."""
+        ...
+
+    def tidy(self, turn: threading.Lock) -> None:
+        """Tidy up, in the writer's thread but without its turn; what others must not disturb is done in the turn."""
         ...
 
     def broken(self, error: Exception) -> bool:

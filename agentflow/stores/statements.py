@@ -38,7 +38,10 @@ def load_dialect(name: str) -> Dialect:
     }
     _, *parts = _NAME.split((folder / "statements.sql").read_text(encoding="utf-8"))
     return Dialect(
-        {name: text.strip().removesuffix(";") for name, text in zip(parts[::2], parts[1::2], strict=True)},
+        {
+            name: text.strip().removesuffix(";")
+            for name, text in zip(parts[::2], parts[1::2], strict=True)
+        },
         tuple(_split(numbered[at]) for at in range(1, len(numbered) + 1)),
     )
 
