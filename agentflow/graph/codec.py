@@ -22,13 +22,13 @@ from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from typing import Any, Final
 
+from agentflow.graph import instances
+from agentflow.graph.class_names import Unstorable, is_model
+from agentflow.graph.frozen import FrozenDict, FrozenList, FrozenSet
+
 __all__ = ["Unstorable", "decoded", "encoded"]
 
 _TAG: Final = "~"
-
-
-class Unstorable(Exception):
-    """A value that would not come back as it is; the message says where in it and why."""
 
 
 def encoded(value: Any) -> Any:
@@ -37,6 +37,36 @@ def encoded(value: Any) -> Any:
     Raises:
         Unstorable: It, or something in it, would not come back as the same type and value.
     """
+    try:
+        return _encode(value)
+    except Unstorable:
+        raise
+    except RecursionError:
+        raise Unstorable(
+            f"{type(value).__qualname__} holds itself, or is nested too deep"
+        ) from None
+    except Exception as error:
+        # Looking at an object of somebody else's class may raise anything.
+        raise Unstorable(f"it cannot be read: {type(error).__name__}: {error}") from error
+
+
+def decoded(data: Any) -> Any:
+    """The value of JSON data that `encoded` made.
+
+    Raises:
+        Unstorable: It names a class that is not loaded or has changed its shape, or is nothing that `encoded` makes.
+    """
+    try:
+        return _decode(data)
+    except Unstorable:
+        raise
+    except Exception as error:
+        raise Unstorable(
+            f"the stored data is damaged, or of another version: {type(error).__name__}: {error}"
+        ) from error
+
+
+def _encode(value: Any) -> Any:
     kind = type(value)
     if value is None or kind is bool:
         return value
@@ -47,27 +77,24 @@ def encoded(value: Any) -> Any:
         if isinstance(value, base):
             return write(value)
     if dataclasses.is_dataclass(kind):
-        return _write_dataclass(value)
-    if hasattr(kind, "__pydantic_fields__"):
-        return _write_model(value)
+        return _tagged("dataclass", *instances.write_dataclass(value, _encode))
+    if is_model(kind):
+        return _tagged("model", *instances.write_model(value, _encode))
+    if _is_region(kind):
+        return _write_region(value)
     raise Unstorable(
         f"{kind.__module__}.{kind.__qualname__} has no stored form: make it a dataclass or a pydantic model, "
         f"or give live objects as deps"
     )
 
 
-def decoded(data: Any) -> Any:
-    """The value of JSON data that `encoded` made.
-
-    Raises:
-        Unstorable: It names a class that is not loaded or has changed its shape, or is nothing that `encoded` makes.
-    """
+def _decode(data: Any) -> Any:
     if isinstance(data, list):
-        return [decoded(item) for item in data]
+        return [_decode(item) for item in data]
     if not isinstance(data, dict):
         return data
     if data.keys() != {_TAG}:
-        return {key: decoded(item) for key, item in data.items()}
+        return {key: _decode(item) for key, item in data.items()}
     kind, *parts = data[_TAG]
     reader = _READERS.get(kind)
     if reader is None:
@@ -82,17 +109,34 @@ def _tagged(kind: str, *parts: Any) -> dict[str, Any]:
 
 
 def _write_str(value: str) -> Any:
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        # Lone surrogates are legal in Python and in no encoding of a database.
-        return _tagged("text", base64.b64encode(value.encode("utf-8", "surrogatepass")).decode())
-    return _tagged("text", base64.b64encode(value.encode()).decode()) if "\0" in value else value
+    if _is_plain(value):
+        return value
+    return _tagged("text", _write_bytes(value.encode("utf-8", "surrogatepass")))
+
+
+def _is_plain(text: str) -> bool:
+    if "\0" in text:
+        return False
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            # Lone surrogates are legal in Python and in no encoding of a database.
+            return False
+    return True
+
+
+def _write_bytes(value: bytes | bytearray) -> str:
+    return base64.b64encode(value).decode()
+
+
+def _read_bytes(data: str) -> bytes:
+    return base64.b64decode(data, validate=True)
 
 
 def _write_int(value: int) -> Any:
-    # Beyond 64 bits, JSON readers of other makers lose digits.
-    return value if -(2**63) <= value < 2**63 else _tagged("int", str(value))
+    # Beyond 64 bits, JSON readers of other makers lose digits; in base 16, because Python limits the length in base 10.
+    return value if -(2**63) <= value < 2**63 else _tagged("int", f"{value:x}")
 
 
 def _write_float(value: float) -> Any:
@@ -100,18 +144,21 @@ def _write_float(value: float) -> Any:
 
 
 def _write_dict(value: dict[Any, Any]) -> Any:
-    items = dict.items(value)
-    if _TAG not in value and all(type(key) is str for key in value) and all(map(_plain, value)):
-        return {key: encoded(item) for key, item in items}
-    return _tagged("dict", [[encoded(key), encoded(item)] for key, item in items])
+    if _TAG not in value and all(type(key) is str and _is_plain(key) for key in dict.keys(value)):
+        return {key: _encode(item) for key, item in dict.items(value)}
+    return _tagged("dict", _pairs(value))
 
 
-def _plain(text: str) -> bool:
-    return type(_write_str(text)) is str
+def _pairs(value: dict[Any, Any]) -> list[Any]:
+    return [[_encode(key), _encode(item)] for key, item in dict.items(value)]
+
+
+def _read_pairs(pairs: list[Any]) -> list[Any]:
+    return [(_decode(key), _decode(item)) for key, item in pairs]
 
 
 def _items(values: Any) -> list[Any]:
-    return [encoded(item) for item in values]
+    return [_encode(item) for item in values]
 
 
 def _write_set(kind: str) -> Callable[[Any], Any]:
@@ -125,125 +172,69 @@ def _write_set(kind: str) -> Callable[[Any], Any]:
 def _write_tuple(value: tuple[Any, ...]) -> Any:
     if type(value) is tuple:
         return _tagged("tuple", _items(value))
-    if hasattr(value, "_fields"):
-        return _tagged("named", _class_name(type(value)), _items(value))
-    raise Unstorable(f"{type(value).__qualname__}, a kind of tuple, has no stored form")
+    return _tagged("named", *instances.write_named_tuple(value, _encode))
 
 
-def _write_enum(value: enum.Enum) -> Any:
-    return _tagged("enum", _class_name(type(value)), encoded(value.value))
+def _write_moment(value: datetime.datetime | datetime.time) -> Any:
+    kind = type(value).__name__
+    zone = value.tzinfo
+    plain = value.replace(tzinfo=None, fold=0).isoformat()
+    if zone is None:
+        return _tagged(kind, plain, value.fold)
+    return _tagged(kind, plain, value.fold, _encode(zone))
 
 
-def _write_defaultdict(value: defaultdict[Any, Any]) -> Any:
-    factory = value.default_factory
-    name = None if factory is None else _class_name(factory)
-    return _tagged("defaultdict", name, [[encoded(k), encoded(v)] for k, v in value.items()])
+def _read_moment(kind: Any) -> Callable[..., Any]:
+    def read(text: str, fold: int, zone: Any = None) -> Any:
+        return kind.fromisoformat(text).replace(fold=fold, tzinfo=_decode(zone))
+
+    return read
 
 
-def _write_dataclass(value: Any) -> Any:
-    state = {}
-    for field in dataclasses.fields(value):
-        if hasattr(value, field.name):
-            state[field.name] = _part(value, field.name, getattr(value, field.name))
-    extra = set(getattr(value, "__dict__", ())) - set(state)
-    if extra:
-        raise Unstorable(
-            f"{type(value).__qualname__} holds {sorted(extra)}, which are no fields of it"
-        )
-    return _tagged("dataclass", _class_name(type(value)), state)
-
-
-def _write_model(value: Any) -> Any:
-    state = {name: _part(value, name, item) for name, item in value.__dict__.items()}
-    extra = value.__pydantic_extra__ or {}
-    private = value.__pydantic_private__ or {}
+def _write_zone(value: datetime.timezone) -> Any:
+    offset = value.utcoffset(None)
+    name = value.tzname(None)
+    parts = [offset.days, offset.seconds, offset.microseconds]
     return _tagged(
-        "model",
-        _class_name(type(value)),
-        state,
-        sorted(value.__pydantic_fields_set__),
-        {name: _part(value, name, item) for name, item in extra.items()},
-        {name: _part(value, name, item) for name, item in private.items()},
+        "zone", *parts, *([] if name == datetime.timezone(offset).tzname(None) else [name])
     )
 
 
-def _part(owner: Any, name: str, value: Any) -> Any:
-    try:
-        return encoded(value)
-    except Unstorable as error:
-        raise Unstorable(f"{type(owner).__qualname__}.{name}: {error}") from None
+def _read_zone(days: int, seconds: int, microseconds: int, *name: str) -> datetime.timezone:
+    offset = datetime.timedelta(days, seconds, microseconds)
+    # The zone of no offset at all is one object, which some code asks for.
+    return datetime.timezone(offset, *name) if offset or name else datetime.UTC
 
 
-def _class_name(kind: Any) -> Any:
-    """A class by module and name, or a generic pydantic model by its origin and arguments."""
-    metadata = getattr(kind, "__pydantic_generic_metadata__", None)
-    if metadata and metadata["origin"] is not None:
-        return [_class_name(metadata["origin"]), [_class_name(arg) for arg in metadata["args"]]]
-    name = f"{kind.__module__}:{kind.__qualname__}"
-    if _find(name) is not kind:
-        raise Unstorable(
-            f"{kind.__qualname__} cannot be found again as {name}: define it at the top of a module"
-        )
-    return name
+def _is_region(kind: type) -> bool:
+    # Looked for only where somebody has loaded it: most programs do without.
+    zoneinfo = sys.modules.get("zoneinfo")
+    return zoneinfo is not None and kind is zoneinfo.ZoneInfo
 
 
-def _find(name: str) -> Any:
-    module, _, path = name.partition(":")
-    found: Any = sys.modules.get(module)
-    for part in path.split("."):
-        found = getattr(found, part, None)
-    return found
+def _write_region(value: Any) -> Any:
+    if value.key is None:
+        raise Unstorable("a time zone that was read from a file has no stored form: give it a key")
+    return _tagged("region", value.key)
 
 
-def _class(name: Any) -> Any:
-    if isinstance(name, list):
-        origin, args = name
-        return _class(origin)[tuple(_class(arg) for arg in args)]
-    found = _find(name)
-    if found is None:
-        module = name.partition(":")[0]
-        raise Unstorable(
-            f"{name} is not there: import {module} before the run is opened, or it has gone"
-        )
-    return found
+def _read_region(key: str) -> Any:
+    import zoneinfo
+
+    return zoneinfo.ZoneInfo(key)
 
 
-def _read_enum(name: Any, value: Any) -> Any:
-    return _class(name)(decoded(value))
-
-
-def _read_dataclass(name: Any, state: dict[str, Any]) -> Any:
-    kind = _class(name)
-    fields = {field.name for field in dataclasses.fields(kind)}
-    _same_shape(kind, fields, state)
-    value = object.__new__(kind)
-    for field, data in state.items():
-        object.__setattr__(value, field, decoded(data))
-    return value
-
-
-def _read_model(
-    name: Any, state: dict[str, Any], given: list[str], extra: Any, private: Any
-) -> Any:
-    kind = _class(name)
-    _same_shape(kind, set(kind.model_fields), state)
-    value = kind.__new__(kind)
-    object.__setattr__(value, "__dict__", {key: decoded(data) for key, data in state.items()})
-    object.__setattr__(value, "__pydantic_fields_set__", set(given))
-    more = {key: decoded(data) for key, data in extra.items()}
-    allowed = kind.model_config.get("extra") == "allow"
-    object.__setattr__(value, "__pydantic_extra__", more if allowed else None)
-    hidden = {key: decoded(data) for key, data in private.items()}
-    object.__setattr__(
-        value, "__pydantic_private__", hidden or ({} if kind.__private_attributes__ else None)
+_PATHS: Final = {
+    kind.__name__: kind
+    for kind in (
+        *(pathlib.PurePosixPath, pathlib.PureWindowsPath),
+        *(pathlib.PosixPath, pathlib.WindowsPath),
     )
-    return value
+}
 
 
-def _same_shape(kind: Any, fields: set[str], state: dict[str, Any]) -> None:
-    gone = set(state) - fields
-    if gone:
-        raise Unstorable(f"{kind.__qualname__} has no {sorted(gone)} any more")
+def _write_path(value: pathlib.PurePath) -> Any:
+    return _tagged("path", type(value).__name__, _write_str(str(value)))
 
 
 _WRITERS: dict[type, Callable[[Any], Any]] = {
@@ -251,88 +242,76 @@ _WRITERS: dict[type, Callable[[Any], Any]] = {
     int: _write_int,
     float: _write_float,
     complex: lambda value: _tagged("complex", repr(value)),
-    bytes: lambda value: _tagged("bytes", base64.b64encode(value).decode()),
-    bytearray: lambda value: _tagged("bytearray", base64.b64encode(value).decode()),
-    range: lambda value: _tagged("range", value.start, value.stop, value.step),
-    datetime.datetime: lambda value: _tagged("datetime", _aware(value), value.fold),
+    bytes: lambda value: _tagged("bytes", _write_bytes(value)),
+    bytearray: lambda value: _tagged("bytearray", _write_bytes(value)),
+    range: lambda value: _tagged("range", *map(_write_int, (value.start, value.stop, value.step))),
+    datetime.datetime: _write_moment,
     datetime.date: lambda value: _tagged("date", value.isoformat()),
-    datetime.time: lambda value: _tagged("time", _aware(value), value.fold),
+    datetime.time: _write_moment,
     datetime.timedelta: lambda value: _tagged(
         "delta", value.days, value.seconds, value.microseconds
     ),
-    datetime.timezone: lambda value: _tagged("zone", value.utcoffset(None).total_seconds()),
+    datetime.timezone: _write_zone,
     decimal.Decimal: lambda value: _tagged("decimal", str(value)),
-    fractions.Fraction: lambda value: _tagged("fraction", str(value)),
-    uuid.UUID: lambda value: _tagged("uuid", str(value)),
-    re.Pattern: lambda value: _tagged("pattern", encoded(value.pattern), value.flags),
-    Counter: lambda value: _tagged("counter", [[encoded(k), encoded(v)] for k, v in value.items()]),
-    OrderedDict: lambda value: _tagged(
-        "ordered", [[encoded(k), encoded(v)] for k, v in value.items()]
+    fractions.Fraction: lambda value: _tagged(
+        "fraction", _write_int(value.numerator), _write_int(value.denominator)
     ),
-    defaultdict: _write_defaultdict,
+    uuid.UUID: lambda value: _tagged("uuid", str(value)),
+    re.Pattern: lambda value: _tagged("pattern", _encode(value.pattern), value.flags),
+    Counter: lambda value: _tagged("counter", _pairs(value)),
+    OrderedDict: lambda value: _tagged("ordered", _pairs(value)),
+    defaultdict: lambda value: _tagged(
+        "defaultdict", instances.factory_name(value.default_factory), _pairs(value)
+    ),
     deque: lambda value: _tagged("deque", _items(value), value.maxlen),
     list: _items,
     dict: _write_dict,
     set: _write_set("set"),
     frozenset: _write_set("frozenset"),
     tuple: _write_tuple,
+    **dict.fromkeys(_PATHS.values(), _write_path),
 }
 
-
-def _aware(value: datetime.datetime | datetime.time) -> str:
-    zone = value.tzinfo
-    if zone is not None and type(zone) is not datetime.timezone:
-        raise Unstorable(
-            f"the time zone {zone!r} has no stored form: use a fixed offset, such as UTC"
-        )
-    return value.isoformat()
-
-
-def _frozen_family() -> list[tuple[Any, Callable[[Any], Any]]]:
-    from agentflow.graph.frozen import FrozenDict, FrozenList, FrozenSet
-
-    return [
-        (enum.Enum, _write_enum),
-        (FrozenList, lambda value: [encoded(item) for item in list.__iter__(value)]),
-        (FrozenDict, _write_dict),
-        (FrozenSet, _write_set("set")),
-        (pathlib.PurePath, lambda value: _tagged("path", type(value).__name__, str(value))),
-        (tuple, _write_tuple),
-    ]
-
-
-_FAMILIES = _frozen_family()
+_FAMILIES: Final[tuple[tuple[Any, Callable[[Any], Any]], ...]] = (
+    (enum.Enum, lambda value: _tagged("enum", *instances.write_enum(value))),
+    # The items as they are held: what looks at them is lent copies.
+    (FrozenList, lambda value: _items(list.__iter__(value))),
+    (FrozenDict, _write_dict),
+    (FrozenSet, _write_set("set")),
+    (tuple, _write_tuple),
+)
 
 _READERS: dict[str, Callable[..., Any]] = {
-    "text": lambda data: base64.b64decode(data).decode("utf-8", "surrogatepass"),
-    "int": int,
+    "text": lambda data: _read_bytes(data).decode("utf-8", "surrogatepass"),
+    "int": lambda digits: int(digits, 16),
     "float": float,
     "complex": complex,
-    "bytes": base64.b64decode,
-    "bytearray": lambda data: bytearray(base64.b64decode(data)),
-    "range": range,
-    "datetime": lambda text, fold: datetime.datetime.fromisoformat(text).replace(fold=fold),
+    "bytes": _read_bytes,
+    "bytearray": lambda data: bytearray(_read_bytes(data)),
+    "range": lambda *parts: range(*map(_decode, parts)),
+    "datetime": _read_moment(datetime.datetime),
     "date": datetime.date.fromisoformat,
-    "time": lambda text, fold: datetime.time.fromisoformat(text).replace(fold=fold),
+    "time": _read_moment(datetime.time),
     "delta": datetime.timedelta,
-    "zone": lambda seconds: datetime.timezone(datetime.timedelta(seconds=seconds)),
+    "zone": _read_zone,
+    "region": _read_region,
     "decimal": decimal.Decimal,
-    "fraction": fractions.Fraction,
+    "fraction": lambda *parts: fractions.Fraction(*map(_decode, parts)),
     "uuid": uuid.UUID,
-    "pattern": lambda pattern, flags: re.compile(decoded(pattern), flags),
-    "path": lambda name, text: getattr(pathlib, name)(text),
-    "counter": lambda items: Counter({decoded(k): decoded(v) for k, v in items}),
-    "ordered": lambda items: OrderedDict((decoded(k), decoded(v)) for k, v in items),
-    "defaultdict": lambda name, items: defaultdict(
-        None if name is None else _class(name), {decoded(k): decoded(v) for k, v in items}
+    "pattern": lambda pattern, flags: re.compile(_decode(pattern), flags),
+    "path": lambda name, text: _PATHS[name](_decode(text)),
+    "counter": lambda pairs: Counter(dict(_read_pairs(pairs))),
+    "ordered": lambda pairs: OrderedDict(_read_pairs(pairs)),
+    "defaultdict": lambda name, pairs: defaultdict(
+        instances.named_factory(name), _read_pairs(pairs)
     ),
-    "deque": lambda items, maxlen: deque(map(decoded, items), maxlen),
-    "dict": lambda items: {decoded(k): decoded(v) for k, v in items},
-    "set": lambda items: set(map(decoded, items)),
-    "frozenset": lambda items: frozenset(map(decoded, items)),
-    "tuple": lambda items: tuple(map(decoded, items)),
-    "named": lambda name, items: _class(name)._make(map(decoded, items)),
-    "enum": _read_enum,
-    "dataclass": _read_dataclass,
-    "model": _read_model,
+    "deque": lambda items, maxlen: deque(map(_decode, items), maxlen),
+    "dict": lambda pairs: dict(_read_pairs(pairs)),
+    "set": lambda items: set(map(_decode, items)),
+    "frozenset": lambda items: frozenset(map(_decode, items)),
+    "tuple": lambda items: tuple(map(_decode, items)),
+    "named": lambda *parts: instances.read_named_tuple(_decode, *parts),
+    "enum": instances.read_enum,
+    "dataclass": lambda *parts: instances.read_dataclass(_decode, *parts),
+    "model": lambda *parts: instances.read_model(_decode, *parts),
 }
