@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 import anyio
 
 from agentflow.errors import RunCancelled
 from agentflow.run.attach import end_body
-from agentflow.run.entries import Claim, Entry
+from agentflow.run.entries import Claim, Entry, StoredStatus
 
 if TYPE_CHECKING:
     from agentflow.run.engine import Engine
     from agentflow.run.ports import Store
     from agentflow.run.run import Run
 
-__all__ = ["JournalRecord", "cancel", "history", "recover"]
+__all__ = ["JournalRecord", "cancel", "drain", "history", "prune", "recover"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,10 +66,38 @@ async def cancel(store: Store, run_id: str, reason: object) -> bool:
     claim = await store.claim(run_id, suspended=True)
     if not isinstance(claim, Claim):
         return False
-    body = end_body(None, RunCancelled(reason), {})
+    body = end_body(None, RunCancelled(reason), _used(await store.read(run_id)))
     entry = Entry(claim.info.last + 1, "ended", json.dumps(body, ensure_ascii=False))
     await store.append(claim, [entry], status="cancelled")
     return True
+
+
+def _used(entries: Sequence[Entry]) -> Mapping[str, float]:
+    """What a run had spent by its last entry that tells."""
+    bodies = (json.loads(entry.body) for entry in reversed(entries))
+    used: Mapping[str, float] = next((body["used"] for body in bodies if "used" in body), {})
+    return used
+
+
+async def drain(engine: Engine[Any], runs: Sequence[Run[Any]], deadline: float) -> None:
+    """Stop runs between two visits if they get there within `deadline` seconds, and where they are if they do not."""
+    reason = "the engine was drained"
+    if engine.store is not None:
+        for run in runs:
+            run.part(reason)
+    async with anyio.create_task_group() as waiting:
+
+        async def settle() -> None:
+            for run in runs:
+                await run.settled()
+            waiting.cancel_scope.cancel()
+
+        waiting.start_soon(settle)
+        await engine.clock.sleep(deadline)
+        waiting.cancel_scope.cancel()
+    async with anyio.create_task_group() as stopping:
+        for run in runs:
+            stopping.start_soon(run.stop, reason)
 
 
 async def recover(engine: Engine[Any], store: Store, at_once: int) -> dict[str, Run[Any]]:
@@ -79,12 +108,37 @@ async def recover(engine: Engine[Any], store: Store, at_once: int) -> dict[str, 
     places = anyio.CapacityLimiter(at_once)
 
     async def go_on(run_id: str) -> None:
-        async with places, engine.start(run_id=run_id) as run:
-            runs[run_id] = run
-            await run.settled()
+        async with places:
+            if engine.closed:
+                return
+            async with engine.start(run_id=run_id) as run:
+                runs[run_id] = run
+                await run.settled()
 
     async with anyio.create_task_group() as group:
         for info in (*interrupted, *due):
             if info.workflow_id == engine.workflow.id and engine.get(info.run_id) is None:
                 group.start_soon(go_on, info.run_id)
     return runs
+
+
+_PRUNABLE: Final = frozenset(get_args(StoredStatus)) - {"running"}
+
+
+async def prune(
+    store: Store,
+    now: datetime,
+    older_than: datetime | timedelta | None,
+    statuses: Collection[StoredStatus],
+) -> int:
+    """Delete stored runs that nobody drives.
+
+    Raises:
+        ValueError: A status is none, or is `running`.
+    """
+    wrong = sorted(set(statuses) - _PRUNABLE)
+    if wrong:
+        known = ", ".join(sorted(_PRUNABLE))
+        raise ValueError(f"runs of the status {wrong[0]!r} cannot be pruned; there are {known}")
+    before = now - older_than if isinstance(older_than, timedelta) else older_than
+    return await store.prune(older_than=before, statuses=statuses)

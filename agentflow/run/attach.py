@@ -89,6 +89,7 @@ async def attach(
             if isinstance(found, Claim):
                 return await _open(run, store, found, input)
         # Somebody alive drives it: wait for what comes of it.
+        await run.pause()
         await run.clock.sleep(_POLL)
 
 

@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, MutableMapping
+from collections.abc import (
+    Awaitable,
+    Callable,
+    Collection,
+    Generator,
+    Iterable,
+    Mapping,
+)
+from datetime import datetime, timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Unpack
 
@@ -13,10 +21,10 @@ from agentflow.errors import RunConflict
 from agentflow.graph.limits import Budget
 from agentflow.run import archive
 from agentflow.run.attach import NO_ANSWERS
-from agentflow.run.entries import RunInfo, StoredStatus
+from agentflow.run.entries import ENDED, RunInfo, StoredStatus
 from agentflow.run.facts import Fact, as_observer
 from agentflow.run.fold import state_at
-from agentflow.run.options import ResumeOptions, RunOptions
+from agentflow.run.options import ResumeOptions, RunOptions, check_options
 from agentflow.run.ports import (
     Authorize,
     Clock,
@@ -29,7 +37,6 @@ from agentflow.run.ports import (
 )
 from agentflow.run.registry import NoModels, load, load_store
 from agentflow.run.run import Run
-from agentflow.run.signal import CancelSignal
 
 if TYPE_CHECKING:
     from agentflow.graph.frozen import State
@@ -84,7 +91,7 @@ class Engine(Generic[R]):
         max_parallel_tools: int = 10,
         clock: Clock | None = None,
     ) -> None:
-        _check_options({"budget": budget, "sink": sink})
+        check_options({"budget": budget, "sink": sink})
         self.workflow = workflow
         self.plan = workflow.plan
         self.sink = sink
@@ -108,7 +115,7 @@ class Engine(Generic[R]):
         if self._tools:
             self._tool_source = load("tools")(self._tools)
         self._running: dict[str, Run[R]] = {}
-        self._closed = False
+        self.closed = False
         self._entered = False
 
     @property
@@ -169,6 +176,10 @@ class Engine(Generic[R]):
         """
         return self._make(input, options, read=True)
 
+    def reopen(self, run_id: str, answers: Any = None, **options: Unpack[ResumeOptions]) -> Run[R]:
+        """A suspended run to be followed while it goes on: `async with engine.reopen(…) as run`. Takes what `resume` takes."""
+        return self._make(None, {**options, "run_id": run_id}, read=True, answers=answers)
+
     def run_sync(self, input: Mapping[str, Any] | None = None, **options: Any) -> R:
         """Run the workflow and wait for it, from code that is not async."""
         value: R = anyio.run(_call, self.run, input, options)
@@ -219,6 +230,22 @@ class Engine(Generic[R]):
         """
         return await archive.recover(self, self._stored(), at_once)
 
+    async def prune(
+        self,
+        older_than: datetime | timedelta | None = None,
+        statuses: Collection[StoredStatus] = ENDED,
+    ) -> int:
+        """Delete runs of the store with everything that belongs to them, of this workflow and others; tells how many.
+
+        Args:
+            older_than: Only those that were last written before this time, or longer ago than this.
+            statuses: Only those of these statuses; default: those that have ended.
+
+        Raises:
+            ValueError: A status is none, or is `running`: what is driven is cancelled first.
+        """
+        return await archive.prune(self._stored(), self.clock.now(), older_than, statuses)
+
     def _stored(self) -> Store:
         if self.store is None:
             raise RuntimeError(
@@ -230,9 +257,22 @@ class Engine(Generic[R]):
         """Bind another default model: the next run uses it, a running one keeps its own."""
         self.models = load("models")(model, self._named_models)
 
+    async def drain(self, deadline: float) -> None:
+        """Stop in good order: visits under way may finish, then every run is left at its last record, `interrupted`.
+
+        The engine takes no further runs. Without a store there is no record to go on from: then runs may come to their
+        end, and are cancelled at the deadline.
+
+        Args:
+            deadline: Seconds from now, on the engine's clock. A visit that takes longer is interrupted, and made again
+                when the run goes on.
+        """
+        self.closed = True
+        await archive.drain(self, list(self._running.values()), deadline)
+
     async def close(self) -> None:
         """Cancel what is running and wait for it; the engine takes no further runs."""
-        self._closed = True
+        self.closed = True
         for run in list(self._running.values()):
             await run.stop("the engine was closed")
         if self.store is not None and self._entered:
@@ -254,7 +294,7 @@ class Engine(Generic[R]):
 
     def enrol(self, run: Run[R]) -> None:
         """Take a run that begins. For the run alone."""
-        if self._closed:
+        if self.closed:
             raise RuntimeError(f"the engine of workflow {self.workflow.id!r} is closed")
         if self.store is not None and not self._entered:
             raise RuntimeError(
@@ -276,7 +316,7 @@ class Engine(Generic[R]):
         read: bool,
         answers: Any = NO_ANSWERS,
     ) -> Run[R]:
-        _check_options(options)
+        check_options(options)
         more = tuple(as_observer(observer) for observer in options.get("observers", ()))
         budget = options.get("budget")
         if budget is None:
@@ -310,24 +350,6 @@ class _Known(Awaitable[bool]):
     def __await__(self) -> Generator[Any, None, bool]:
         yield from ()
         return self._value
-
-
-def _check_options(options: RunOptions) -> None:
-    wanted_kinds = (
-        ("run_id", str, "a text"),
-        ("signal", CancelSignal, "a CancelSignal"),
-        ("budget", Budget, "a Budget"),
-        ("context", MutableMapping, "a dict"),
-    )
-    for name, kind, wanted in wanted_kinds:
-        value = options.get(name)
-        if value is not None and not isinstance(value, kind):
-            raise TypeError(f"{name}={value!r}: it is {wanted}, or None")
-    sink = options.get("sink")
-    if sink is not None and not callable(getattr(sink, "send", None)):
-        raise TypeError(
-            f"sink={sink!r} is no sink: give an object with an async method send(chunk)"
-        )
 
 
 _RUN_OPTIONS = frozenset({"run_id", "signal", "context", "identity", "deps"})

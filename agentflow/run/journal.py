@@ -19,15 +19,14 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from agentflow.errors import ContractError, IncompatibleRun
+from agentflow.errors import ContractError, IncompatibleRun, StoreError
 from agentflow.graph.codec import Unstorable, decoded, encoded
 from agentflow.run.entries import SNAPSHOT, Claim, Entry, StoredStatus
 
 if TYPE_CHECKING:
-    from agentflow.run.frame import Frame
     from agentflow.run.ports import Store
 
-__all__ = ["Journal", "PastEffect", "stored"]
+__all__ = ["Journal", "PastEffect", "restored", "stored"]
 
 
 def stored(where: str, value: Any) -> Any:
@@ -56,26 +55,26 @@ def restored(where: str, data: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class PastEffect:
-    """An effect as it was recorded: where, its kind, the digest of its request, its value, and what its visit had spent."""
+    """An effect as it was recorded: its kind, the digest of its request, and its value."""
 
-    place: str
     kind: str
     digest: str
     data: Any
-    spent: Mapping[str, float]
 
 
 @dataclass(slots=True)
-class _Past:
-    """What earlier entries say, by frame and by visit, until it has been gone through."""
+class _Begun:
+    """What is recorded of a visit that has not ended: its effects, its failed attempts, and what it had spent."""
 
-    visits: dict[str, deque[dict[str, Any]]] = field(default_factory=dict)
     effects: dict[str, PastEffect] = field(default_factory=dict)
-    attempts: dict[str, int] = field(default_factory=dict)
+    attempts: int = 0
+    spent: Mapping[str, float] = field(default_factory=dict)
 
 
 class Journal:
     """The journal of one run while it is driven from here.
+
+    Frames and visits are named by their place below the run: `""` and `"/node#1"`, or `"/node#1"` and `"/node#1/inner#2"`.
 
     Args:
         store: Where it lives.
@@ -88,75 +87,97 @@ class Journal:
         self._claim = claim
         self._last = claim.info.last
         self._turn = anyio.Lock()
-        self._past = _Past()
+        self._broken: StoreError | None = None
+        self._visits: dict[str, deque[dict[str, Any]]] = {}
+        self._begun: dict[str, _Begun] = {}
+        self._waiting: set[str] = set()
         self._weight = 0
         self._snapshot_weight = 0
         self.started: dict[str, Any] | None = None
         self.snapshot: dict[str, Any] | None = None
         self.used: dict[str, float] = {}
         self.answers: dict[str, Any] = {}
-        self.requests: tuple[dict[str, Any], ...] = ()
         for entry in entries:
             self._take(entry)
 
     @property
     def resumed(self) -> bool:
         """Whether the run had begun before it was claimed here."""
-        return self.started is not None
+        return bool(self._claim.info.last)
 
     def _take(self, entry: Entry) -> None:
         body = json.loads(entry.body)
         self.used = body.get("used", self.used)
+        for place, spent in body.get("spent", {}).items():
+            self._begin(place).spent = spent
         match entry.kind:
             case "started":
                 self.started = body
             case "visit" | "failed":
-                self._past.visits.setdefault(body["frame"], deque()).append(
-                    {"kind": entry.kind, **body}
-                )
+                self._end(f"{body['frame']}/{body['node']}#{body['visit']}")
+                self._visits.setdefault(body["frame"], deque()).append({"kind": entry.kind, **body})
                 self._weight += len(entry.body)
+            case "attempt":
+                self._begin(body["place"]).attempts = body["attempt"]
+            case "effect":
+                past = PastEffect(body["kind"], body["digest"], body["value"])
+                self._begin(body["place"]).effects[body["key"]] = past
+            case "suspended":
+                for place in body["places"]:
+                    self._begin(place)
             case "answered":
                 self.answers[body["request"]] = restored("an answer", body["value"])
-            case "suspended":
-                self.requests = tuple(body["requests"])
-            case "attempt":
-                self._past.attempts[_visit_key(body)] = body["attempt"]
-            case "effect":
-                self._past.effects[body["key"]] = PastEffect(
-                    body["place"], body["kind"], body["digest"], body["value"], body["spent"]
-                )
             case _ if entry.kind == SNAPSHOT:
                 self.started, self.snapshot = body["started"], body
                 self._snapshot_weight = len(entry.body)
 
+    def _begin(self, place: str) -> _Begun:
+        return self._begun.setdefault(place, _Begun())
+
+    def _end(self, place: str) -> None:
+        """Forget what is recorded below a visit that has ended: nobody will ask for it again."""
+        self._begun.pop(place, None)
+        for inside in [found for found in self._begun if _is_below(found, place)]:
+            del self._begun[inside]
+        for inside in [found for found in self._visits if found and _is_below(found, place)]:
+            del self._visits[inside]
+
     def visits_of(self, frame: str) -> deque[dict[str, Any]] | None:
         """The recorded visits of a frame that are still to be gone through, if there are any."""
-        return self._past.visits.pop(frame, None)
+        return self._visits.pop(frame, None)
 
     def began(self, place: str) -> bool:
-        """Whether anything below a place (a frame, or a visit as `frame/node#visit`) was recorded and not gone through yet."""
+        """Whether a frame or a visit had begun, and had not ended, when the run was claimed here."""
         if not place:
             return bool(self.used)
-        past = self._past
         inside = f"{place}/"
-        return (
-            any(frame == place or frame.startswith(inside) for frame in past.visits)
-            or place in past.attempts
-            or any(effect.place.startswith(inside) for effect in past.effects.values())
+        return any(
+            found == place or found.startswith(inside) for found in (*self._begun, *self._visits)
         )
 
-    def effect_of(self, key: str) -> PastEffect | None:
+    def effect_of(self, place: str, key: str) -> PastEffect | None:
         """The effect that was recorded under a key by a visit that has not ended."""
-        return self._past.effects.get(key)
+        begun = self._begun.get(place)
+        return None if begun is None else begun.effects.get(key)
 
-    def effects_below(self, prefix: str) -> list[PastEffect]:
-        """The recorded effects whose keys begin so, in the order in which they were recorded."""
-        return [effect for key, effect in self._past.effects.items() if key.startswith(prefix)]
+    def spent_at(self, place: str) -> Mapping[str, float]:
+        """What a visit that has not ended, and everything below it, is known to have spent."""
+        begun = self._begun.get(place)
+        return {} if begun is None else begun.spent
 
-    def attempts_of(self, frame: Frame, node: str, visit: int) -> int:
+    def attempts_at(self, place: str) -> int:
         """How many attempts of a visit that has not ended are known to have failed."""
-        key = _visit_key({"frame": frame.path, "node": node, "visit": visit})
-        return self._past.attempts.get(key, 0)
+        begun = self._begun.get(place)
+        return 0 if begun is None else begun.attempts
+
+    def wait_at(self, place: str) -> None:
+        """Note that a visit is about to be suspended: it has begun, whatever else is recorded of it."""
+        self._waiting.add(place)
+
+    @property
+    def waiting(self) -> list[str]:
+        """The visits that are being suspended."""
+        return sorted(self._waiting)
 
     async def write(
         self,
@@ -170,23 +191,44 @@ class Journal:
 
         Raises:
             StaleClaim: Another driver has taken the run over.
-            StoreError: It could not be written.
+            StoreError: It could not be written; neither can anything after it.
         """
-        text = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+        await self.write_all([(kind, body)], status=status, due=due)
+
+    async def write_all(
+        self,
+        entries: Sequence[tuple[str, Mapping[str, Any]]],
+        *,
+        status: StoredStatus | None = None,
+        due: datetime | None = None,
+    ) -> None:
+        """Write several entries, all of them or none; raises as `write`."""
+        texts = [(kind, _text_of(body)) for kind, body in entries]
         # A write that has begun is seen to its end: a cancel between the store and the acknowledgement would leave it unknown.
         with anyio.CancelScope(shield=True):
             async with self._turn:
-                entry = Entry(self._last + 1, kind, text)
-                await self._store.append(self._claim, [entry], status=status, due=due)
-                self._last += 1
-        if kind in ("visit", "failed"):
-            self._weight += len(text)
+                numbered = [
+                    Entry(self._last + 1 + at, kind, text) for at, (kind, text) in enumerate(texts)
+                ]
+                await self._append(numbered, status=status, due=due)
+                self._last += len(numbered)
+        self._weight += sum(len(text) for kind, text in texts if kind in ("visit", "failed"))
 
-    async def give_back(self, status: StoredStatus) -> None:
+    async def _append(self, entries: Sequence[Entry], **options: Any) -> None:
+        if self._broken is not None:
+            # Whether the last write has happened is not known: what follows it must not be written on a guess.
+            raise self._broken
+        try:
+            await self._store.append(self._claim, entries, **options)
+        except StoreError as error:
+            self._broken = error
+            raise
+
+    async def give_back(self, status: StoredStatus, *, due: datetime | None = None) -> None:
         """Stop driving the run without an entry of its own."""
         with anyio.CancelScope(shield=True):
             async with self._turn:
-                await self._store.append(self._claim, [], status=status)
+                await self._store.append(self._claim, [], status=status, due=due)
 
     @property
     def wants_snapshot(self) -> bool:
@@ -199,12 +241,10 @@ class Journal:
 
     async def write_snapshot(self, body: Mapping[str, Any]) -> None:
         """Write everything up to here, in place of earlier snapshots."""
-        text = json.dumps(
-            {"started": self.started, **body}, ensure_ascii=False, separators=(",", ":")
-        )
+        text = _text_of({"started": self.started, **body})
         with anyio.CancelScope(shield=True):
             async with self._turn:
-                await self._store.append(self._claim, [Entry(self._last, SNAPSHOT, text)])
+                await self._append([Entry(self._last, SNAPSHOT, text)])
         self._weight, self._snapshot_weight = 0, len(text)
 
 
@@ -212,5 +252,17 @@ _LEAST_WEIGHT = 64 * 1024
 """Bytes of entries below which no snapshot is taken: they are gone through in no time."""
 
 
-def _visit_key(body: Mapping[str, Any]) -> str:
-    return f"{body['frame']}/{body['node']}#{body['visit']}"
+def _is_below(inner: str, place: str) -> bool:
+    # The frame of a visit's first attempt is the visit's place; those of further ones end in `.2`, `.3` …
+    return inner == place or inner.startswith((f"{place}/", f"{place}."))
+
+
+def _text_of(body: Mapping[str, Any]) -> str:
+    text = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            # The message of an error may hold a lone surrogate, which no database takes; as an escape it does.
+            text = json.dumps(body, separators=(",", ":"))
+    return text

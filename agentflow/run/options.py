@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, MutableMapping
 from typing import TYPE_CHECKING, Any, TypedDict
 
+from agentflow.graph.limits import Budget
+from agentflow.run.signal import CancelSignal
+
 if TYPE_CHECKING:
-    from agentflow.graph.limits import Budget
     from agentflow.run.facts import Fact
     from agentflow.run.ports import Observer, Sink
-    from agentflow.run.signal import CancelSignal
 
-__all__ = ["ResumeOptions", "RunOptions"]
+__all__ = ["ResumeOptions", "RunOptions", "check_options"]
 
 
 class ResumeOptions(TypedDict, total=False):
@@ -45,3 +46,26 @@ class RunOptions(ResumeOptions, total=False):
     """
 
     run_id: str | None
+
+
+def check_options(options: RunOptions) -> None:
+    """Refuse an option that is of the wrong kind.
+
+    Raises:
+        TypeError: One is; says which.
+    """
+    wanted_kinds = (
+        ("run_id", str, "a text"),
+        ("signal", CancelSignal, "a CancelSignal"),
+        ("budget", Budget, "a Budget"),
+        ("context", MutableMapping, "a dict"),
+    )
+    for name, kind, wanted in wanted_kinds:
+        value = options.get(name)
+        if value is not None and not isinstance(value, kind):
+            raise TypeError(f"{name}={value!r}: it is {wanted}, or None")
+    sink = options.get("sink")
+    if sink is not None and not callable(getattr(sink, "send", None)):
+        raise TypeError(
+            f"sink={sink!r} is no sink: give an object with an async method send(chunk)"
+        )

@@ -110,6 +110,7 @@ class Run(Generic[R]):
         self._watcher: Detached | None = None
         self._overtime: BudgetExceeded | None = None
         self._parting: object = None
+        self._leaving: object = None
         self.requests: tuple[Request, ...] = ()
         self.due: datetime | None = None
         self._interrupted = False
@@ -201,6 +202,11 @@ class Run(Generic[R]):
             with anyio.CancelScope(shield=True):
                 await self._settled.wait()
 
+    def part(self, reason: object) -> None:
+        """Leave the run at its next record, `interrupted`; the visit under way goes to its end. For the engine alone."""
+        self._leaving = reason
+        self.pause_at = 0.0
+
     # The run's own side.
 
     def begin(self) -> None:
@@ -229,16 +235,18 @@ class Run(Generic[R]):
         self.signal.subscribe(self._wake)
 
     async def pause(self) -> None:
-        """Let the loop do other things, and see to limits of time. Called by the frame when its slice is over."""
-        if self.signal.cancelled:
-            raise RunCancelled(self.signal.reason)
-        allowed = self.ledger.allowed("seconds")
-        if allowed is not None and self.monotonic() - self._began > allowed:
-            self._run_over(allowed)
-            raise RunCancelled(self.signal.reason)
+        """Let the loop do other things, and see to limits of time. Called between visits, when the run's slice is over."""
         await anyio.lowlevel.checkpoint()
         # Not the engine's clock: the slice is owed to the loop's other tasks, and a clock of a test may stand still.
         self.pause_at = time.monotonic() + _SLICE
+        allowed = self.ledger.allowed("seconds")
+        if allowed is not None and self.monotonic() - self._began > allowed:
+            self._run_over(allowed)
+        if self._leaving is not None and not self.signal.fired:
+            self._parting = self._leaving
+            self.cancel(self._leaving)
+        if self.signal.cancelled:
+            raise RunCancelled(self.signal.reason)
 
     async def _drive(self) -> None:
         value: Any = None
@@ -336,7 +344,7 @@ class Run(Generic[R]):
         if self._overtime is not None and self.signal.reason is self._overtime:
             return Ending(error=self._overtime)
         if self.signal.fired:
-            if self._parting is not None and self.journal is not None:
+            if self._parting is not None:
                 reason = f"run {self.id} was stopped at its last record: {self._parting}"
                 return Ending(error=RunInterrupted(reason))
             return cancelled(self.signal.reason, self._error)
