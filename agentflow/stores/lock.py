@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import weakref
 from pathlib import Path
+from types import ModuleType
 
+fcntl: ModuleType | None
 try:
-    import fcntl
-except ImportError:  # pragma: no cover - a system without such locks; leases decide there
-    fcntl = None  # type: ignore[assignment]
+    fcntl = importlib.import_module("fcntl")
+except ImportError:
+    # A system without such locks; leases decide there.
+    fcntl = None
 
 __all__ = ["DriverLock", "driver_is_alive", "lock_path", "sweep_locks"]
 

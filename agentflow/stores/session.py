@@ -79,9 +79,6 @@ class Backend(Protocol):
     name: str
     """What messages call it, without secrets."""
 
-    untidy: bool
-    """Whether it wants to be tidied up when there is time."""
-
     def connect(self) -> Session:
         """A session that writes, on tables of the newest version."""
         ...
@@ -104,6 +101,11 @@ class Backend(Protocol):
 
     def sweep(self, session: Session) -> None:
         """Clear away what dead drivers left outside of the tables."""
+        ...
+
+    @property
+    def untidy(self) -> bool:
+        """Whether it wants to be tidied up when there is time."""
         ...
 
     def tidy(self, turn: threading.Lock) -> None:

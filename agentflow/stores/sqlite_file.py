@@ -25,6 +25,9 @@ _CHECKPOINT: Final = 1000
 _LONG_LOG: Final = 8000
 """Pages in the log above which writing stops for a moment, so that it can begin anew from its start."""
 
+_SHORT_WAIT: Final = 200
+"""Milliseconds that such a moment may take."""
+
 _HARMLESS: Final = {
     sqlite3.SQLITE_BUSY,
     sqlite3.SQLITE_LOCKED,
@@ -155,11 +158,12 @@ class SqliteFile:
         try:
             if self._tidier is None:
                 self._tidier = self._connection()
-            _, log, carried = self._tidier.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
-            if log > _LONG_LOG and carried < log:
+            _, log, _ = self._tidier.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+            if log > _LONG_LOG:
                 # It begins anew only when all of it was carried over, and somebody who never rests would prevent that.
+                self._tidier.execute(f"PRAGMA busy_timeout = {_SHORT_WAIT}")
                 with turn:
-                    self._tidier.execute("PRAGMA wal_checkpoint(PASSIVE)")
+                    self._tidier.execute("PRAGMA wal_checkpoint(RESTART)")
         except sqlite3.Error:
             # It is only put off. Whoever writes is told what is wrong, if it concerns them.
             if self._tidier is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final
 
 from agentflow.errors import StoreError
@@ -196,7 +197,7 @@ class Worker:
                     answers.setdefault(job.loop, []).append(job)
             self._take_back([job for job in batch if job.withdrawn])
         for loop, jobs in answers.items():
-            loop.post(lambda jobs=jobs: _open(jobs))
+            loop.post(partial(_open, jobs))
 
 
 def _open(jobs: Sequence[Job]) -> None:

@@ -6,12 +6,15 @@ from agentflow.testing.clock import FixedClock
 from agentflow.testing.context import fake_context
 from agentflow.testing.providers import ProviderCheck, Scenario, provider_suite
 from agentflow.testing.recorder import FactRecorder
+from agentflow.testing.stores import StoreCheck, store_suite
 
 __all__ = [
     "FactRecorder",
     "FixedClock",
     "ProviderCheck",
     "Scenario",
+    "StoreCheck",
     "fake_context",
     "provider_suite",
+    "store_suite",
 ]

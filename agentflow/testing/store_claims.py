@@ -8,7 +8,7 @@ import anyio
 import anyio.lowlevel
 
 from agentflow.errors import StaleClaim
-from agentflow.run.entries import ENDED, Claim, RunInfo
+from agentflow.run.entries import ENDED, Claim, RunInfo, StoredStatus
 from agentflow.run.ports import Store
 from agentflow.testing.store_check import (
     BORN,
@@ -170,19 +170,18 @@ async def of_many_who_claim_at_once_one_gets_it(make: MakeStore) -> None:
             claims = [answer for answer in answers if isinstance(answer, Claim)]
             assert [claim.epoch for claim in claims] == [round]
             assert all(isinstance(answer, Claim | RunInfo) for answer in answers)
-            status = "suspended" if round == 1 else "interrupted"
+            status: StoredStatus = "suspended" if round == 1 else "interrupted"
             await _append_by_either(mine, other, claims[0], round, status)
 
 
 async def _append_by_either(
-    mine: Store, other: Store, claim: Claim, number: int, status: object
+    mine: Store, other: Store, claim: Claim, number: int, status: StoredStatus
 ) -> None:
     """Only the driver that holds a claim can use it."""
-    assert status in ("suspended", "interrupted")
     try:
-        await mine.append(claim, entries(number), status=status)  # type: ignore[arg-type]
+        await mine.append(claim, entries(number), status=status)
     except StaleClaim:
-        await other.append(claim, entries(number), status=status)  # type: ignore[arg-type]
+        await other.append(claim, entries(number), status=status)
 
 
 @check_in(claim_checks)
@@ -218,5 +217,3 @@ async def a_claim_whose_caller_left_is_not_kept(make: MakeStore) -> None:
 
 async def _claim_and_note(store: Store, run_id: str, held: list[object]) -> None:
     held.append(await store.claim(run_id, new=new_run()))
-
-

@@ -38,13 +38,17 @@ async def _is_refused(
 ) -> None:
     """Whether an append is refused, for the right reason, and has changed nothing."""
     before = (await store.find(run_id=claim.run_id), await store.read(claim.run_id, after=0))
+    refusal: StoreError | None = None
     try:
         await store.append(claim, given, status=status)
     except StoreError as error:
-        assert isinstance(error, StaleClaim) == stale, f"refused with {error!r}"
-    else:
-        raise AssertionError(f"{given} with status {status} was not refused")
-    assert before == (await store.find(run_id=claim.run_id), await store.read(claim.run_id, after=0))
+        refusal = error
+    assert refusal is not None, f"{given} with status {status} was not refused"
+    assert isinstance(refusal, StaleClaim) == stale, f"refused with {refusal!r}"
+    assert before == (
+        await store.find(run_id=claim.run_id),
+        await store.read(claim.run_id, after=0),
+    )
 
 
 @check_in(entry_checks)
@@ -63,7 +67,16 @@ async def entries_come_back_in_order(make: MakeStore) -> None:
 @check_in(entry_checks)
 async def bodies_come_back_to_the_letter(make: MakeStore) -> None:
     """Whatever JSON can hold: other scripts, quotes, escaped control characters, big numbers, a megabyte of text."""
-    values = ["", 'a "quoted" \\ line\n', "\x00\x1f", "Grüße 世界 🦜", "%s :name $1", 2**70, -0.5, "x" * 2**20]
+    values = [
+        "",
+        'a "quoted" \\ line\n',
+        "\x00\x1f",
+        "Grüße 世界 🦜",
+        "%s :name $1",
+        2**70,
+        -0.5,
+        "x" * 2**20,
+    ]
     async with opened(make) as store:
         claim = await claimed(store)
         given = [
@@ -94,7 +107,12 @@ async def a_gap_is_refused(make: MakeStore) -> None:
         claim = await claimed(store)
         await _is_refused(store, claim, entries(2))
         await store.append(claim, entries(1, 2))
-        for given in (entries(2), entries(4), [*entries(3), *entries(5)], [*entries(3), *entries(3)]):
+        for given in (
+            entries(2),
+            entries(4),
+            [*entries(3), *entries(5)],
+            [*entries(3), *entries(3)],
+        ):
             await _is_refused(store, claim, given, status="completed")
         await store.append(claim, entries(3))
 
@@ -116,7 +134,13 @@ async def an_older_claim_writes_nothing(make: MakeStore) -> None:
 async def a_claim_that_was_given_back_writes_nothing(make: MakeStore) -> None:
     """Also when nobody has claimed the run since."""
     async with opened(make) as store:
-        statuses: tuple[StoredStatus, ...] = ("suspended", "interrupted", "completed", "failed", "cancelled")
+        statuses: tuple[StoredStatus, ...] = (
+            "suspended",
+            "interrupted",
+            "completed",
+            "failed",
+            "cancelled",
+        )
         for status in statuses:
             claim = await claimed(store, status)
             await store.append(claim, entries(1), status=status)

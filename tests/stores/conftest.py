@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import quote
 
 import psycopg
 import pytest
@@ -26,7 +27,8 @@ def postgres_server() -> Iterator[PostgresServer]:
     try:
         server = PostgresServer()
     except NoPostgresql as reason:
-        if os.environ.get("AGENTFLOW_REQUIRE_POSTGRESQL"):
+        given = os.environ.get("AGENTFLOW_TEST_POSTGRESQL")
+        if os.environ.get("AGENTFLOW_REQUIRE_POSTGRESQL") and not given:
             raise
         pytest.skip(f"no PostgreSQL: {reason}")
     with server:
@@ -35,17 +37,23 @@ def postgres_server() -> Iterator[PostgresServer]:
 
 @pytest.fixture
 def postgresql_url(request: pytest.FixtureRequest) -> Iterator[str]:
-    """The URL of an empty database: on the server of AGENTFLOW_TEST_POSTGRESQL, or on one of our own."""
-    given = os.environ.get("AGENTFLOW_TEST_POSTGRESQL")
-    if not given:
+    """The URL of an empty schema: on the server of AGENTFLOW_TEST_POSTGRESQL, or on one of our own."""
+    url = os.environ.get("AGENTFLOW_TEST_POSTGRESQL")
+    if not url:
         server: PostgresServer = request.getfixturevalue("postgres_server")
-        yield server.new_database()
-        return
+        url = server.url
+    with empty_schema(url) as there:
+        yield there
+
+
+@contextmanager
+def empty_schema(url: str) -> Iterator[str]:
     name = f"agentflow_test_{secrets.token_hex(6)}"
-    with psycopg.connect(given, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}".encode())
-        yield urlsplit(given)._replace(path=f"/{name}").geturl()
-        connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(f"CREATE SCHEMA {name}".encode())
+    yield f"{url}{'&' if '?' in url else '?'}options={quote(f'-csearch_path={name}')}"
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(f"DROP SCHEMA {name} CASCADE".encode())
 
 
 MakeStore = Callable[[], Store]

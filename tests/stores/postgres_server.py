@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import pwd
-import secrets
 import shutil
 import subprocess
 import tempfile
@@ -46,9 +45,14 @@ def programs() -> Path:
 
 
 class PostgresServer:
-    """One server, running while the block lasts: `with PostgresServer() as server`."""
+    """One server, running while the block lasts: `with PostgresServer() as server`.
 
-    def __init__(self) -> None:
+    Args:
+        sync: Whether it waits for the disk. Without that, what it has committed survives its own end, but not the machine's.
+    """
+
+    def __init__(self, *, sync: bool = False) -> None:
+        self._sync = sync
         self._programs = programs()
         self._user = _server_user()
         self._folder = Path(tempfile.mkdtemp(prefix="pg-"))
@@ -56,7 +60,14 @@ class PostgresServer:
         if self._user is not None:
             os.chown(self._folder, self._user.pw_uid, self._user.pw_gid)
         try:
-            self._run("initdb", "--auth=trust", "--username=postgres", "--encoding=UTF8", "--no-locale")
+            self._run(
+                "initdb",
+                "--auth=trust",
+                "--username=postgres",
+                "--encoding=UTF8",
+                "--no-locale",
+                "--no-sync",
+            )
         except BaseException:
             shutil.rmtree(self._folder, ignore_errors=True)
             raise
@@ -71,7 +82,8 @@ class PostgresServer:
 
     def start(self) -> None:
         """Start it, and wait until it answers. It listens on no network."""
-        options = f"-k {self._folder} -c listen_addresses='' -c max_connections=60"
+        sync = "on" if self._sync else "off"
+        options = f"-k {self._folder} -c listen_addresses='' -c max_connections=60 -c fsync={sync}"
         log = str(self._folder / "log")
         self._run("pg_ctl", "--wait", "--log", log, "--options", options, "start")
 
@@ -87,29 +99,25 @@ class PostgresServer:
 
     @property
     def url(self) -> str:
-        """The URL of its first database."""
-        return self.url_of("postgres")
-
-    def url_of(self, database: str) -> str:
-        """The URL of one of its databases."""
-        return f"postgresql://postgres@/{database}?host={quote(str(self._folder), safe='')}"
-
-    def new_database(self) -> str:
-        """Make an empty database; gives its URL."""
-        name = f"test_{secrets.token_hex(6)}"
-        self._run("createdb", "--host", str(self._folder), "--username=postgres", name)
-        return self.url_of(name)
+        """The URL of its database."""
+        return f"postgresql://postgres@/postgres?host={quote(str(self._folder), safe='')}"
 
     def _run(self, program: str, *arguments: str) -> None:
         command = [str(self._programs / program), *arguments]
         if self._user is not None:
-            command = ["setpriv", "--reuid", self._user.pw_name, "--regid", str(self._user.pw_gid), "--clear-groups", *command]
+            ids = [f"--reuid={self._user.pw_uid}", f"--regid={self._user.pw_gid}"]
+            command = ["setpriv", *ids, "--clear-groups", *command]
         environment = {**os.environ, "PGDATA": str(self._folder / "data"), "LC_ALL": "C"}
         # Its output goes to a file: a server that has inherited a pipe would keep a reader of it waiting.
         with tempfile.TemporaryFile() as output:
             done = subprocess.run(
-                command, stdout=output, stderr=output, stdin=subprocess.DEVNULL,
-                env=environment, cwd=self._folder, check=False,
+                command,
+                stdout=output,
+                stderr=output,
+                stdin=subprocess.DEVNULL,
+                env=environment,
+                cwd=self._folder,
+                check=False,
             )
             if done.returncode:
                 output.seek(0)
@@ -124,4 +132,6 @@ def _server_user() -> pwd.struct_passwd | None:
     try:
         return pwd.getpwnam(SYSTEM_USER)
     except KeyError:
-        raise NoPostgresql(f"root cannot run a server, and there is no user {SYSTEM_USER!r}") from None
+        raise NoPostgresql(
+            f"root cannot run a server, and there is no user {SYSTEM_USER!r}"
+        ) from None
