@@ -5,7 +5,7 @@ from __future__ import annotations
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from agentflow.errors import StoreError
-from agentflow.stores.driver import Driver, Time, kernel_id, process_space
+from agentflow.stores.driver import Time, kernel_id, process_space
 from agentflow.stores.options import LEASE, lease_of
 from agentflow.stores.table_store import TableStore
 
@@ -48,10 +48,10 @@ class PostgresqlStore(TableStore):
             raise StoreError(
                 "a PostgreSQL store needs psycopg: pip install 'agentflow[postgresql]'"
             ) from error
-        driver = Driver.here(f"{kernel_id()} {process_space()}" if machine is None else machine)
-        server = PostgresqlServer(conninfo, driver.machine)
+        machine = f"{kernel_id()} {process_space()}" if machine is None else machine
+        server = PostgresqlServer(conninfo, machine)
         super().__init__(
-            server, driver, lease=lease, time=time, server_time=time is None, readers=readers
+            server, machine, lease=lease, time=time, server_time=time is None, readers=readers
         )
 
 

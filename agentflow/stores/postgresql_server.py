@@ -103,9 +103,9 @@ class PostgresqlServer:
         """Nothing to do: the lock has gone with its session."""
 
     def dead(self, session: Session, drivers: Sequence[tuple[Driver, bool]]) -> set[int]:
-        """Those on this machine without a session and without a process; of the others, those whose lease has run out.
+        """Those on this machine whose process is gone; of the others, those whose lease has run out.
 
-        A session alone may be lost while the driver lives: with the network, or with a server that starts anew.
+        A session that is lost says nothing: the network loses some, and a server that starts anew loses all.
         """
         if not drivers:
             return set()
@@ -119,9 +119,10 @@ class PostgresqlServer:
     def _is_dead(self, driver: Driver, lapsed: bool, *, held: bool) -> bool:
         if driver.machine != self._machine:
             return lapsed
-        if held:
-            return False
-        return lapsed or process_began(driver.pid) not in (driver.began, 0)
+        if process_began(driver.pid) not in (driver.began, 0):
+            return True
+        # A process that lives may have forgotten its store; one that was only kept from saying so still has its session.
+        return lapsed and not held
 
     def sweep(self, session: Session) -> None:
         """Nothing to do: everything is in the tables."""

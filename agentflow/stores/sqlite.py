@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import parse_qsl, unquote
 
-from agentflow.stores.driver import Driver, Time, kernel_id
+from agentflow.stores.driver import Time, kernel_id
 from agentflow.stores.options import LEASE, lease_of, refuse_unknown
 from agentflow.stores.sqlite_file import SqliteFile
 from agentflow.stores.table_store import TableStore
@@ -46,10 +46,10 @@ class SqliteStore(TableStore):
     ) -> None:
         if durability not in ("full", "relaxed"):
             raise ValueError(f"durability={durability!r}: there are 'full' and 'relaxed'")
-        driver = Driver.here(kernel_id() if machine is None else machine)
+        machine = kernel_id() if machine is None else machine
         relaxed = durability == "relaxed"
-        file = SqliteFile(Path(path), driver.machine, relaxed=relaxed, patience=patience)
-        super().__init__(file, driver, lease=lease, time=time, server_time=False, inline=relaxed)
+        file = SqliteFile(Path(path), machine, relaxed=relaxed, patience=patience)
+        super().__init__(file, machine, lease=lease, time=time, server_time=False, inline=relaxed)
 
 
 def from_url(url: str) -> SqliteStore:

@@ -164,7 +164,7 @@ class SqliteFile:
                 self._tidier.execute(f"PRAGMA busy_timeout = {_SHORT_WAIT}")
                 with turn:
                     self._tidier.execute("PRAGMA wal_checkpoint(RESTART)")
-        except sqlite3.Error:
+        except (sqlite3.Error, StoreError):
             # It is only put off. Whoever writes is told what is wrong, if it concerns them.
             if self._tidier is not None:
                 self._tidier.close()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 import anyio
 
@@ -29,10 +31,14 @@ from agentflow.stores.writer import CLOSE, OPEN, Writer, undoing
 __all__ = ["TableStore"]
 
 
+_IDLE: Final = (0, 0)
+
+
 @dataclass(frozen=True, slots=True)
 class _Desk:
     """Who works for a store while it is open."""
 
+    process: int
     writer: Writer
     writes: Worker
     reads: Worker
@@ -43,7 +49,7 @@ class TableStore:
 
     Args:
         backend: The database.
-        driver: Who this store is for others.
+        machine: The name of this machine, for drivers to see which of them share it.
         lease: How many seconds after it last said so it counts as alive for those who cannot see it.
         time: What stamps records, and judges leases where the database does not.
         server_time: Whether the database judges leases by its own clock.
@@ -54,7 +60,7 @@ class TableStore:
     def __init__(
         self,
         backend: Backend,
-        driver: Driver,
+        machine: str,
         *,
         lease: float,
         time: Time | None,
@@ -63,10 +69,10 @@ class TableStore:
         inline: bool = False,
     ) -> None:
         self._backend = backend
-        self._driver = driver
+        self._machine = machine
         self._lease = lease
         self._time = ThreadTime() if time is None else time
-        self._journals = Journals(backend, driver, self._time, server_time=server_time)
+        self._server_time = server_time
         self._readers = readers
         self._inline = inline
         self._state = threading.Lock()
@@ -94,7 +100,8 @@ class TableStore:
         """Give back everything that it holds; what is still claimed becomes `interrupted`."""
         with self._state:
             desk, self._desk = self._desk, None
-        if desk is None:
+        if desk is None or desk.process != os.getpid():
+            # The threads of the process that has opened it are not here.
             return
         with anyio.CancelScope(shield=True):
             await desk.writes.do(CLOSE)
@@ -120,7 +127,7 @@ class TableStore:
         """Write entries, all or none, and return when they cannot be lost any more; see `Store.append`."""
         desk = self._opened()
         work = Appending(claim.run_id, claim.epoch, entries, status, due)
-        if self._inline and not desk.writes.waiting:
+        if self._inline and desk.writes.load == _IDLE:
             job = desk.writer.perform_now(work)
             if job is not None:
                 if desk.writer.untidy:
@@ -161,12 +168,15 @@ class TableStore:
         return count
 
     def _start(self) -> _Desk:
-        writer = Writer(
-            self._backend, self._driver, self._journals, lease=self._lease, time=self._time
-        )
-        reader = Reader(self._backend, self._journals)
-        name = self._backend.name
+        backend = self._backend
+        # Made here and not with the store: a process that has the store of its parent is another driver.
+        driver = Driver.here(self._machine)
+        journals = Journals(backend, driver, self._time, server_time=self._server_time)
+        writer = Writer(backend, driver, journals, lease=self._lease, time=self._time)
+        reader = Reader(backend, journals)
+        name = backend.name
         return _Desk(
+            os.getpid(),
             writer,
             Worker(f"{name}: writer", writer.perform, undo=undoing, tick=writer.tick),
             Worker(f"{name}: reader", reader.perform, threads=self._readers, batch=1),
@@ -176,6 +186,10 @@ class TableStore:
         desk = self._desk
         if desk is None:
             raise StoreError(f"{self._backend.name} is not open: await its open() first")
+        if desk.process != os.getpid():
+            raise StoreError(
+                f"{self._backend.name} was opened in another process: open it after the fork, not before"
+            )
         return desk
 
     def __repr__(self) -> str:

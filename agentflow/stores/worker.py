@@ -43,7 +43,7 @@ class Worker:
 
     Args:
         name: What the threads are called.
-        perform: Does a batch: gives each job its answer or its error, and never raises.
+        perform: Does a batch: gives each job its answer or its error. If it raises, that is the error of all.
         undo: The work that undoes a job whose caller has left, from the job; `None` for nothing.
         tick: What is to be done now and then; gives the seconds until it wants to be called again.
         threads: How many; each takes batches of its own.
@@ -104,9 +104,9 @@ class Worker:
         return job.answer
 
     @property
-    def waiting(self) -> bool:
-        """Whether a job waits that nobody has begun."""
-        return bool(self._jobs)
+    def load(self) -> tuple[int, int]:
+        """How many jobs wait to be begun, and how many callers wait for room."""
+        return len(self._jobs), len(self._outside)
 
     def nudge(self) -> None:
         """Have the tick called soon."""
@@ -170,7 +170,12 @@ class Worker:
         pause = self._tick()
         while (batch := self._next(pause)) is not None:
             if batch:
-                self._perform(batch)
+                try:
+                    self._perform(batch)
+                except Exception as error:
+                    # Not foreseen; but a thread that ends here would leave everybody waiting for ever.
+                    for job in batch:
+                        job.error = error
                 self._hand_back(batch)
             pause = self._tick()
 
