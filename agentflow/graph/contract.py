@@ -29,12 +29,13 @@ class Contract:
         validate: The check itself, where it is more than what the type says.
         exact: A type whose instances are valid and immutable as they are, so that the hot loop asks nothing else;
             default: the annotation itself where that is true of it.
+        schema: What pydantic made of the type, where `validate` is more than that.
 
     Raises:
         Exception: What pydantic raises for a hint that it cannot turn into a validator.
     """
 
-    __slots__ = ("accept", "annotation", "exact", "validate")
+    __slots__ = ("_schema", "accept", "annotation", "exact", "validate")
 
     def __init__(
         self,
@@ -43,11 +44,15 @@ class Contract:
         config: Mapping[str, Any] | None = None,
         validate: Callable[[Any], Any] | None = None,
         exact: type | None = None,
+        schema: Any = None,
     ) -> None:
         self.annotation = annotation
         self.exact = exact
+        self._schema = schema
         if validate is None:
-            validate = _validator(annotation, config or {})
+            adapter = _adapter_of(annotation, config or {})
+            validate = adapter.validator.validate_python
+            self._schema = adapter.core_schema
             if not config and any(annotation is kind for kind in _PLAIN_TYPES):
                 self.exact = annotation
         self.validate = validate
@@ -55,6 +60,11 @@ class Contract:
 
     def _accept(self, value: Any) -> Any:
         return freeze(self.validate(value))
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether a value that was accepted is accepted again, as it is: true unless code of the author's has a say in it."""
+        return _repeatable(self._schema)
 
 
 class AnyContract(Contract):
@@ -67,23 +77,34 @@ class AnyContract(Contract):
         self.validate = lambda value: value
         self.exact = None
         self.accept = freeze
+        self._schema = {"type": "any"}
 
 
 ANY = AnyContract()
 
 
-def _validator(annotation: Any, config: Mapping[str, Any]) -> Callable[[Any], Any]:
-    """A function that validates one value, by pydantic, in its usual lax mode."""
+def _repeatable(schema: Any) -> bool:
+    if isinstance(schema, list | tuple):
+        return all(map(_repeatable, schema))
+    if not isinstance(schema, Mapping):
+        return True
+    kind = schema.get("type")
+    if isinstance(kind, str) and (kind == "json" or kind.startswith("function")):
+        return False
+    return all(map(_repeatable, schema.values()))
+
+
+def _adapter_of(annotation: Any, config: Mapping[str, Any]) -> TypeAdapter[Any]:
+    """What validates by pydantic, in its usual lax mode."""
     if isinstance(annotation, types.FunctionType):
         # pydantic would take it for a function whose arguments are to be checked.
         raise TypeError(f"{annotation!r} is a function, not a type")
     try:
-        adapter = _adapter(rebuilt(annotation), config)
+        return _adapter(rebuilt(annotation), config)
     except Exception as error:
         if "arbitrary_types_allowed" not in str(error):
             raise
-        adapter = _adapter_of_strange_classes(annotation, config)
-    return adapter.validator.validate_python
+        return _adapter_of_strange_classes(annotation, config)
 
 
 def _adapter(hint: Any, config: Mapping[str, Any]) -> TypeAdapter[Any]:

@@ -161,7 +161,10 @@ class _Core:
             schema = {"type": "definitions", "schema": schema, "definitions": self.definitions}
         validator = SchemaValidator(schema, config=self.config)  # type: ignore[arg-type]
         return Contract(
-            annotation, validate=validator.validate_python, exact=self._exact(self.fields[name])
+            annotation,
+            validate=validator.validate_python,
+            exact=self._exact(self.fields[name]),
+            schema=schema,
         )
 
     def _exact(self, schema: Any) -> type | None:

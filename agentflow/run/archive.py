@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 import anyio
 
 from agentflow.errors import RunCancelled
-from agentflow.run.attach import end_body
+from agentflow.run.ended import end_body
 from agentflow.run.entries import Claim, Entry, StoredStatus
+from agentflow.run.journal import Journal
 
 if TYPE_CHECKING:
     from agentflow.run.engine import Engine
+    from agentflow.run.options import ResumeOptions
     from agentflow.run.ports import Store
     from agentflow.run.run import Run
 
@@ -63,20 +65,14 @@ def history(entries: Sequence[Entry]) -> list[JournalRecord]:
 
 async def cancel(store: Store, run_id: str, reason: object) -> bool:
     """Cancel a stored run that nobody drives; tells whether it was waiting or interrupted."""
-    claim = await store.claim(run_id, suspended=True)
-    if not isinstance(claim, Claim):
-        return False
-    body = end_body(None, RunCancelled(reason), _used(await store.read(run_id)))
-    entry = Entry(claim.info.last + 1, "ended", json.dumps(body, ensure_ascii=False))
-    await store.append(claim, [entry], status="cancelled")
+    with anyio.CancelScope(shield=True):
+        claim = await store.claim(run_id, suspended=True)
+        if not isinstance(claim, Claim):
+            return False
+        journal = Journal(store, claim, await store.read(run_id))
+        body = end_body(None, RunCancelled(reason), journal.used)
+        await journal.write("ended", body, status="cancelled")
     return True
-
-
-def _used(entries: Sequence[Entry]) -> Mapping[str, float]:
-    """What a run had spent by its last entry that tells."""
-    bodies = (json.loads(entry.body) for entry in reversed(entries))
-    used: Mapping[str, float] = next((body["used"] for body in bodies if "used" in body), {})
-    return used
 
 
 async def drain(engine: Engine[Any], runs: Sequence[Run[Any]], deadline: float) -> None:
@@ -100,10 +96,12 @@ async def drain(engine: Engine[Any], runs: Sequence[Run[Any]], deadline: float) 
             stopping.start_soon(run.stop, reason)
 
 
-async def recover(engine: Engine[Any], store: Store, at_once: int) -> dict[str, Run[Any]]:
+async def recover(
+    engine: Engine[Any], store: Store, at_once: int, options: ResumeOptions
+) -> dict[str, Run[Any]]:
     """Go on with the runs of an engine's workflow that nobody drives, and wait until they have stopped."""
-    interrupted = await store.find(status="interrupted")
-    due = await store.find(due=engine.clock.now())
+    interrupted = await store.find(status="interrupted", limit=_ALL)
+    due = await store.find(due=engine.clock.now(), limit=_ALL)
     runs: dict[str, Run[Any]] = {}
     places = anyio.CapacityLimiter(at_once)
 
@@ -111,15 +109,21 @@ async def recover(engine: Engine[Any], store: Store, at_once: int) -> dict[str, 
         async with places:
             if engine.closed:
                 return
-            async with engine.start(run_id=run_id) as run:
+            async with engine.start(run_id=run_id, **options) as run:
                 runs[run_id] = run
                 await run.settled()
 
     async with anyio.create_task_group() as group:
         for info in (*interrupted, *due):
-            if info.workflow_id == engine.workflow.id and engine.get(info.run_id) is None:
+            mine = info.workflow_id == engine.workflow.id and engine.get(info.run_id) is None
+            # Of a run without an entry not even the input is known: it begins when it is asked for again.
+            if mine and info.last:
                 group.start_soon(go_on, info.run_id)
     return runs
+
+
+_ALL: Final = 1_000_000
+"""More runs than one engine goes on with."""
 
 
 _PRUNABLE: Final = frozenset(get_args(StoredStatus)) - {"running"}

@@ -2,66 +2,67 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
+import anyio
+
 from agentflow.errors import (
-    AgentflowError,
-    BudgetExceeded,
     ContractError,
     ResumeConflict,
-    RunCancelled,
     RunConflict,
-    RunFailed,
     RunSuspended,
+    StoreError,
 )
-from agentflow.run.decide import told
-from agentflow.run.entries import ENDED, Claim, Entry, NewRun, RunInfo
-from agentflow.run.fold import state_at
+from agentflow.run.ended import Ended, ended
+from agentflow.run.entries import ENDED, Claim, Entry, NewRun, RunInfo, StoredStatus
 from agentflow.run.journal import Journal, restored, stored
-from agentflow.run.suspension import Request, answers_for
+from agentflow.run.suspension import Suspension, answers_for, last_suspension
 
 if TYPE_CHECKING:
-    from agentflow.graph.frozen import State
     from agentflow.run.ports import Store
     from agentflow.run.run import Run
 
-__all__ = ["NO_ANSWERS", "Ended", "attach", "end_body"]
+__all__ = ["ATTACHED", "UNANSWERED", "attach"]
 
-NO_ANSWERS: Final[Any] = object()
-"""Stands for: nobody answers, the run is to go on by itself."""
+
+class _Given(Enum):
+    ATTACHED = "no answer is meant"
+    UNANSWERED = "no answer was given"
+
+
+ATTACHED: Final = _Given.ATTACHED
+"""In place of answers: the run is asked for, whatever its status."""
+
+UNANSWERED: Final = _Given.UNANSWERED
+"""In place of answers: the run is resumed without any; for `None` is an answer."""
 
 _POLL: Final = 0.2
 """Seconds between two looks at a run that is driven elsewhere."""
 
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """How a run ended before: what came of it, what it had spent, and the state it left."""
-
-    value: Any
-    error: Exception | None
-    used: Mapping[str, float]
-    state: State
+_Attached = tuple[Journal | Ended, Mapping[str, Any] | None]
 
 
 async def attach(
     run: Run[Any], store: Store, input: Mapping[str, Any] | None, answers: Any
-) -> tuple[Journal | Ended, Mapping[str, Any] | None]:
+) -> _Attached:
     """Claim a run and open its journal; or find out how it ended. Gives the run's input too.
 
     Raises:
         RunSuspended: It waits, and nobody answers.
         ResumeConflict: It is answered, but waits no more.
-        ContractError: An answer is not what was asked for; the run goes on waiting.
+        ContractError: An answer is not what was asked for, and the run goes on waiting; or the input cannot be stored.
         RunConflict: The id belongs to a run of another workflow or with another input.
         IncompatibleRun: What is stored cannot be restored by the code of today.
         StoreError: The store cannot be read or written.
     """
-    if answers is not NO_ANSWERS:
+    if answers is not ATTACHED:
         return await _resume(run, store, answers)
+    # Before anything is claimed: what cannot be stored must leave nothing behind.
+    given = _stored_input(run, input)
     workflow = run.workflow
     new = NewRun(
         workflow_id=workflow.id,
@@ -69,95 +70,115 @@ async def attach(
         fingerprint=workflow.fingerprint,
         created=run.clock.now(),
     )
+    known = False
     while True:
-        found = await store.claim(run.id, new=new)
-        info = found.info if isinstance(found, Claim) else found
-        assert info is not None
-        if info.workflow_id != workflow.id:
-            raise RunConflict(
-                f"run {run.id!r} is one of workflow {info.workflow_id!r}, not of {workflow.id!r}"
-            )
-        if isinstance(found, Claim):
-            return await _open(run, store, found, input)
-        if info.status in ENDED:
-            return await _ended(run, store, info, input), input
-        if info.status == "suspended":
-            if info.due is None or info.due > run.clock.now():
-                requests = _pending(await store.read(run.id, after=0))
-                raise RunSuspended(run.id, requests, info.due)
-            found = await store.claim(run.id, suspended=True)
+        # Not to be cut between the claim and its use: nobody would drive the run, and nobody could claim it.
+        with anyio.CancelScope(shield=True):
+            found = await store.claim(run.id, new=new)
             if isinstance(found, Claim):
-                return await _open(run, store, found, input)
+                return await _open(run, store, found, input, given)
+        info = found
+        assert isinstance(info, RunInfo)
+        _same_workflow(run, info)
+        if info.status in ENDED or info.status == "suspended":
+            entries = await store.read(run.id, after=0)
+            _same_input(run, _input_of(entries), given)
+            if info.status in ENDED:
+                return ended(run.id, run.workflow.plan, entries), input
+            _due(run, last_suspension(entries))
+            with anyio.CancelScope(shield=True):
+                claim = await store.claim(run.id, suspended=True)
+                if isinstance(claim, Claim):
+                    return await _open(run, store, claim, input, given)
+        elif not known:
+            entries = await store.read(run.id)
+            # Whoever drives it may not have got so far as to write the input.
+            known = bool(entries)
+            if known:
+                _same_input(run, _input_of(entries), given)
         # Somebody alive drives it: wait for what comes of it.
         await run.pause()
         await run.clock.sleep(_POLL)
 
 
 async def _open(
-    run: Run[Any], store: Store, claim: Claim, input: Mapping[str, Any] | None
-) -> tuple[Journal, Mapping[str, Any] | None]:
-    journal = Journal(store, claim, await store.read(run.id))
-    if journal.started is None:
-        given = _stored_input(run, input)
-        journal.started = {"input": given}
-        await journal.write("started", journal.started)
-        return journal, input
-    known = journal.started["input"]
-    _same_input(run, known, input)
-    await journal.write("resumed", {"epoch": claim.epoch})
-    return journal, None if known is None else restored("the input", known)
+    run: Run[Any],
+    store: Store,
+    claim: Claim,
+    input: Mapping[str, Any] | None,
+    given: Any,
+    answers: Mapping[str, Any] | None = None,
+    *,
+    back: Suspension | None = None,
+) -> _Attached:
+    """The journal of a run that was claimed; it is given back if that fails, as what it was."""
+    try:
+        _same_workflow(run, claim.info)
+        journal = Journal(store, claim, await store.read(run.id) if claim.info.last else ())
+        if journal.started is None:
+            journal.started = {"input": given}
+            await journal.write("started", journal.started)
+            return journal, input
+        known = journal.started["input"]
+        _same_input(run, known, given)
+        input = None if known is None else restored("the input", known)
+        answered = [
+            ("answered", {"request": id, "value": value}) for id, value in (answers or {}).items()
+        ]
+        await journal.write_all([("resumed", {"epoch": claim.epoch}), *answered])
+        for id, value in (answers or {}).items():
+            journal.answers[id] = restored("an answer", value)
+    except BaseException:
+        status: StoredStatus = "interrupted" if back is None else "suspended"
+        with contextlib.suppress(StoreError):
+            await store.append(claim, [], status=status, due=None if back is None else back.due)
+        raise
+    return journal, input
 
 
-async def _resume(
-    run: Run[Any], store: Store, given: Any
-) -> tuple[Journal, Mapping[str, Any] | None]:
+async def _resume(run: Run[Any], store: Store, given: Any) -> _Attached:
     """Answer a suspended run, and claim it: whoever comes second is told so, and nothing has run for them."""
     found = await store.find(run_id=run.id)
     if not found:
         raise ContractError(f"there is no run {run.id!r}")
-    if found[0].workflow_id != run.workflow.id:
-        raise RunConflict(
-            f"run {run.id!r} is one of workflow {found[0].workflow_id!r}, not of {run.workflow.id!r}"
-        )
-    if found[0].status != "suspended":
-        raise ResumeConflict(f"run {run.id!r} does not wait for an answer: it is {found[0].status}")
-    requests = _pending(await store.read(run.id, after=0))
-    answers = {} if given is None and not requests else answers_for(requests, given)
-    claim = await store.claim(run.id, suspended=True)
-    if not isinstance(claim, Claim) or claim.info.last != found[0].last:
-        if isinstance(claim, Claim):
-            await store.append(claim, [], status="suspended", due=claim.info.due)
-        raise ResumeConflict(f"run {run.id!r} was resumed by somebody else")
-    journal, input = await _open(run, store, claim, None)
-    for id, answer in answers.items():
-        value = stored(f"the answer to {id}", answer)
-        await journal.write("answered", {"request": id, "value": value})
-        journal.answers[id] = answer
+    info = found[0]
+    _same_workflow(run, info)
+    entries = await store.read(run.id, after=0)
+    waiting = last_suspension(entries)
+    # A driver that died before it could use the answer has left the run interrupted, and the question open.
+    unanswered = info.status == "interrupted" and waiting.open
+    if info.status != "suspended" and not unanswered:
+        raise ResumeConflict(f"run {run.id!r} does not wait for an answer: it is {info.status}")
+    if given is UNANSWERED:
+        _due(run, waiting)
+        answers = {}
+    else:
+        answers = {
+            id: stored(f"the answer to {id}", answer)
+            for id, answer in answers_for(run.id, waiting, given).items()
+        }
+    with anyio.CancelScope(shield=True):
+        claim = await store.claim(run.id, suspended=True)
+        if not isinstance(claim, Claim):
+            raise ResumeConflict(f"run {run.id!r} was resumed by somebody else")
+        if claim.info.last != info.last:
+            again = last_suspension(await store.read(run.id, after=0))
+            await store.append(claim, [], status="suspended", due=again.due)
+            raise ResumeConflict(f"run {run.id!r} was resumed by somebody else")
+        journal, input = await _open(run, store, claim, None, None, answers, back=waiting)
     return journal, input
 
 
-def _pending(entries: Sequence[Entry]) -> tuple[Request, ...]:
-    """The requests of the last suspension that have no answer yet."""
-    requests: dict[str, Request] = {}
-    for entry in entries:
-        if entry.kind == "suspended":
-            body = json.loads(entry.body)
-            requests = {data["id"]: Request.from_dict(data) for data in body["requests"]}
-        elif entry.kind == "answered":
-            requests.pop(json.loads(entry.body)["request"], None)
-    return tuple(requests.values())
+def _due(run: Run[Any], waiting: Suspension) -> None:
+    if waiting.due is None or waiting.due > run.clock.now():
+        raise RunSuspended(run.id, waiting.requests, waiting.due)
 
 
-async def _ended(
-    run: Run[Any], store: Store, info: RunInfo, input: Mapping[str, Any] | None
-) -> Ended:
-    entries = await store.read(run.id, after=0)
-    _same_input(run, json.loads(entries[0].body)["input"], input)
-    body = json.loads(entries[-1].body)
-    state = state_at(run.workflow.plan, entries, len(entries))
-    if info.status == "completed":
-        return Ended(restored("the result", body["result"]), None, body["used"], state)
-    return Ended(None, _error(run.id, body), body["used"], state)
+def _same_workflow(run: Run[Any], info: RunInfo) -> None:
+    if info.workflow_id != run.workflow.id:
+        raise RunConflict(
+            f"run {run.id!r} is one of workflow {info.workflow_id!r}, not of {run.workflow.id!r}"
+        )
 
 
 def _stored_input(run: Run[Any], input: Mapping[str, Any] | None) -> Any:
@@ -168,31 +189,13 @@ def _stored_input(run: Run[Any], input: Mapping[str, Any] | None) -> Any:
     )
 
 
-def _same_input(run: Run[Any], known: Any, input: Mapping[str, Any] | None) -> None:
+def _input_of(entries: Sequence[Entry]) -> Any:
+    body = json.loads(entries[0].body)
+    # A snapshot comes first where there is one, and holds what the run was started with.
+    return body.get("started", body).get("input")
+
+
+def _same_input(run: Run[Any], known: Any, given: Any) -> None:
     # No input at all asks for the run, whatever it was given.
-    if input is not None and _stored_input(run, input) != known:
+    if given is not None and known is not None and given != known:
         raise RunConflict(f"run {run.id!r} was started with another input; give it another run_id")
-
-
-def end_body(value: Any, error: BaseException | None, used: Mapping[str, float]) -> dict[str, Any]:
-    """The body of the entry that ends a run."""
-    if error is None:
-        return {"result": stored("the result", value), "used": used}
-    body: dict[str, Any] = {"error": type(error).__name__, "message": told(error), "used": used}
-    if isinstance(error, BudgetExceeded):
-        limits = {"limit": error.limit, "allowed": error.allowed, "used": error.used}
-        body["budget"] = {**limits, "where": error.where}
-    if isinstance(error, RunCancelled):
-        body["reason"] = None if error.reason is None else told(error.reason)
-    return body
-
-
-def _error(run_id: str, body: Mapping[str, Any]) -> AgentflowError:
-    if "budget" in body:
-        budget = body["budget"]
-        return BudgetExceeded(
-            budget["limit"], budget["allowed"], budget["used"], where=budget["where"]
-        )
-    if "reason" in body:
-        return RunCancelled(body["reason"])
-    return RunFailed(f"run {run_id!r} has failed: {body['error']}: {body['message']}")

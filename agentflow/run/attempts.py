@@ -9,7 +9,7 @@ from agentflow.run.context import NodeContext
 from agentflow.run.deadline import opens_within
 from agentflow.run.decide import UNRECOVERABLE, Failure, told, unwrapped
 from agentflow.run.detached import Detached
-from agentflow.run.effects import VisitRecord, emit
+from agentflow.run.effects import VisitRecord, emit, spending
 from agentflow.run.thread import in_thread
 
 if TYPE_CHECKING:
@@ -28,9 +28,10 @@ async def attempt_until_done(
         Exception: What the last attempt raised.
     """
     journal = frame.run.journal
-    record = VisitRecord(journal, f"{frame.id}/{node.id}#{visit}/")
+    place = frame.place(node, visit)
+    record = VisitRecord(journal, place)
     attempts = 1 if node.retry is None else node.retry.attempts
-    failed = 0 if journal is None else journal.attempts_of(frame, node.id, visit)
+    failed = 0 if journal is None else journal.attempts_at(place)
     for attempt in range(min(failed + 1, attempts), attempts + 1):
         frame.visiting = ctx = NodeContext(frame, node, visit, attempt, failure, record)
         if frame.run.bus is not None:
@@ -43,10 +44,10 @@ async def attempt_until_done(
                 raise
             delay = node.retry.delay(attempt) if node.retry else 0.0
             data = {"error": type(error).__name__, "message": told(error), "delay": delay}
-            emit(ctx, "node.retried", data=data)
             if journal is not None:
-                place = {"frame": frame.path, "node": node.id, "visit": visit}
-                await journal.write("attempt", {**place, "attempt": attempt, **data})
+                body = {**ctx.where, "attempt": attempt, **data, **spending(ctx)}
+                await journal.write("attempt", body)
+            emit(ctx, "node.retried", data=data)
         finally:
             ctx.over = True
         if delay > 0:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from agentflow.run.ports import ModelCalls, Receipt, Reply, ToolCalls
     from agentflow.run.run import Run
     from agentflow.run.signal import CancelSignal
+    from agentflow.run.suspension import Request
 
 __all__ = ["NodeContext", "SyncContext"]
 
@@ -93,6 +94,16 @@ class NodeContext:
         return self._node.id
 
     @property
+    def place(self) -> str:
+        """Where this visit stands below its run; the kernel's own."""
+        return self.frame.place(self._node, self.visit)
+
+    @property
+    def where(self) -> dict[str, Any]:
+        """The same as the journal tells it."""
+        return {"frame": self.frame.path, "node": self.node_id, "visit": self.visit}
+
+    @property
     def uses(self) -> Uses | None:
         """What one visit of this node may spend."""
         return self._node.uses
@@ -131,7 +142,7 @@ class NodeContext:
     def record(self) -> VisitRecord:
         """The effects of this visit; the kernel's own."""
         if self._record is None:
-            self._record = VisitRecord(self.frame.run.journal, self.effect_key(""))
+            self._record = VisitRecord(self.frame.run.journal, self.place)
         return self._record
 
     @property
@@ -249,12 +260,12 @@ class NodeContext:
         if request.id in journal.answers:
             return answer_of(request, schema, journal.answers[request.id])
         if timeout is None:
-            raise Suspend((request,))
+            self._suspend((request,))
         clock = self.frame.run.clock
         due = await self.once(f"{key}:due", lambda: clock.now() + timedelta(seconds=timeout))
-        if clock.now() >= due:
-            return default
-        raise Suspend((request,), due)
+        if clock.now() < due:
+            self._suspend((request,), due)
+        return default
 
     async def wait(self, seconds: float, *, key: str = "wait") -> None:
         """Wait for some seconds from now on; a retry or a restart of this visit goes on with the same wait.
@@ -268,14 +279,31 @@ class NodeContext:
         await self.wait_until(due)
 
     async def wait_until(self, due: datetime) -> None:
-        """Wait for a time, in a durable run also through restarts, and for a long time without being held in memory."""
+        """Wait for a time, in a durable run also through restarts, and for a long time without being held in memory.
+
+        Args:
+            due: The time, with a time zone.
+
+        Raises:
+            ContractError: The time has no zone.
+        """
         self.check_open()
-        clock, journal = self.frame.run.clock, self.frame.run.journal
+        if due.tzinfo is None:
+            raise ContractError(
+                f"node {self.node_id!r} waits until {due!r}: give the time a zone, such as datetime.UTC"
+            )
+        clock = self.frame.run.clock
         left = (due - clock.now()).total_seconds()
-        if left > _LONG and journal is not None:
-            raise Suspend((), due)
+        if left > _LONG and self.frame.run.journal is not None:
+            self._suspend((), due)
         if left > 0:
             await clock.sleep(left)
+
+    def _suspend(self, requests: tuple[Request, ...], due: datetime | None = None) -> NoReturn:
+        journal = self.frame.run.journal
+        assert journal is not None
+        journal.wait_at(self.place)
+        raise Suspend(requests, due)
 
     def bail(self, value: Any) -> NoReturn:
         """End the run, and everything above and beside this node, with `value` as its result."""

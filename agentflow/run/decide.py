@@ -16,8 +16,10 @@ from agentflow.errors import (
     ContractError,
     DeliveryError,
     Divergence,
+    IncompatibleRun,
     RunCancelled,
     RunConflict,
+    StoreError,
 )
 from agentflow.graph.contract import contract_error
 from agentflow.graph.excerpt import excerpt
@@ -78,8 +80,10 @@ UNRECOVERABLE = (
     ContractError,
     DeliveryError,
     Divergence,
+    IncompatibleRun,
     RunCancelled,
     RunConflict,
+    StoreError,
 )
 """Errors that no retry and no error node may turn into a success."""
 

@@ -7,14 +7,17 @@ under a key is returned, never done again; another request under the same key is
 from __future__ import annotations
 
 import hashlib
+import json
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
 from agentflow.errors import BudgetExceeded, Divergence
+from agentflow.graph.codec import Unstorable, encoded
 from agentflow.run.facts import limit_data
 from agentflow.run.journal import restored, stored
 
@@ -22,7 +25,17 @@ if TYPE_CHECKING:
     from agentflow.run.context import NodeContext
     from agentflow.run.journal import Journal
 
-__all__ = ["Performance", "VisitRecord", "check", "effect", "emit", "note", "performing", "spend"]
+__all__ = [
+    "Performance",
+    "VisitRecord",
+    "check",
+    "effect",
+    "emit",
+    "note",
+    "performing",
+    "spend",
+    "spending",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,18 +50,17 @@ class VisitRecord:
 
     Args:
         journal: The journal of a durable run, which may know more from before a crash.
-        prefix: How the keys of the visit's effects begin.
+        place: The place of the visit.
     """
 
-    __slots__ = ("_effects", "_journal", "_locks", "spent")
+    __slots__ = ("_effects", "_journal", "_locks", "_place", "spent")
 
-    def __init__(self, journal: Journal | None = None, prefix: str = "") -> None:
+    def __init__(self, journal: Journal | None = None, place: str = "") -> None:
         self._effects: dict[str, _Recorded] = {}
         self._locks: dict[str, anyio.Lock] = {}
         self._journal = journal
-        self.spent: dict[str, float] = {}
-        for past in () if journal is None else journal.effects_below(prefix):
-            self.spent = dict(past.spent)
+        self._place = place
+        self.spent: dict[str, float] = {} if journal is None else dict(journal.spent_at(place))
 
     def find(self, key: str) -> _Recorded | None:
         """The effect that was recorded under `key`.
@@ -58,7 +70,7 @@ class VisitRecord:
         """
         known = self._effects.get(key)
         if known is None and self._journal is not None:
-            past = self._journal.effect_of(key)
+            past = self._journal.effect_of(self._place, key)
             if past is not None:
                 value = restored(f"the {past.kind} effect {key!r}", past.data)
                 known = self._effects[key] = _Recorded(past.kind, past.digest, value)
@@ -109,7 +121,7 @@ class Performance:
         self._kind = kind
         self._key = key
         # Now, because what is asked may be changed while it is done.
-        self._digest = digest(request)
+        self._digest = digest(request, exact=ctx.frame.run.journal is not None)
         known = ctx.record.find(key)
         self.recorded = known is not None
         self.value: Any = None if known is None else known.value
@@ -128,15 +140,14 @@ class Performance:
         self._ctx.check_open()
         journal = self._ctx.frame.run.journal
         if journal is not None:
-            where = f"node {self._ctx.node_id!r}: what the {self._kind} effect {self._key!r} gave"
+            told = f"node {self._ctx.node_id!r}: what the {self._kind} effect {self._key!r} gave"
             body = {
+                **self._ctx.where,
                 "key": self._key,
-                "place": f"{self._ctx.frame.path}/{self._ctx.node_id}#{self._ctx.visit}/",
                 "kind": self._kind,
                 "digest": self._digest,
-                "value": stored(where, value),
-                "spent": self._ctx.record.spent,
-                "used": self._ctx.frame.run.ledger.as_dict(),
+                "value": stored(told, value),
+                **spending(self._ctx),
             }
             await journal.write("effect", body)
         recorded = _Recorded(self._kind, self._digest, value)
@@ -196,6 +207,12 @@ def _upwards(ctx: NodeContext) -> Iterator[NodeContext]:
         visit = visit.frame.above
 
 
+def spending(ctx: NodeContext) -> dict[str, Any]:
+    """What is recorded with an entry that is written in the middle of a visit, so that nothing is spent twice after a crash."""
+    spent = {visit.place: visit.record.spent for visit in _upwards(ctx) if visit.record.spent}
+    return {"spent": spent, "used": ctx.frame.run.used()}
+
+
 def _check_uses(ctx: NodeContext, limit: str, amount: float) -> None:
     uses = ctx.uses
     if uses is not None and limit in ("model_calls", "tool_calls"):
@@ -246,6 +263,23 @@ def emit_limit(ctx: NodeContext, error: BudgetExceeded) -> None:
     emit(ctx, "limit.reached", data=limit_data(error))
 
 
-def digest(request: Any) -> str:
-    """A digest of a request, the same in every process."""
-    return hashlib.sha256(repr(request).encode("utf-8", "surrogatepass")).hexdigest()
+def digest(request: Any, *, exact: bool = False) -> str:
+    """A digest of a request.
+
+    Args:
+        request: What is asked, as data.
+        exact: Whether it must be the same in every process.
+    """
+    text = _canonical(request) if exact else repr(request)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+_ADDRESS: Final = re.compile(r" at 0x[0-9a-fA-F]+")
+
+
+def _canonical(request: Any) -> str:
+    try:
+        return json.dumps(encoded(request), sort_keys=True)
+    except Unstorable:
+        # A live object among the arguments: told by what it says of itself, but not by where it lies in memory.
+        return _ADDRESS.sub("", repr(request))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from agentflow.errors import (
+    AgentflowError,
     ContractError,
     IncompatibleRun,
     RunCancelled,
@@ -15,8 +16,8 @@ from agentflow.errors import (
     RunSuspended,
     StoreError,
 )
-from agentflow.run.attach import end_body
 from agentflow.run.decide import Bail, Suspend, checked_result, told, unwrapped
+from agentflow.run.ended import end_body
 from agentflow.run.entries import StoredStatus
 
 if TYPE_CHECKING:
@@ -29,14 +30,23 @@ __all__ = ["Ending", "cancelled", "end_data", "ending_of", "record_end"]
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """The outcome of a run, or of its activity: a value, or the error that whoever waits gets."""
+    """The outcome of a run, or of its activity.
+
+    Args:
+        value: The result.
+        error: What whoever waits gets instead.
+        failed: Whether the error is a failure, whatever kind of error it is.
+    """
 
     value: Any = None
     error: BaseException | None = None
+    failed: bool = False
 
     @property
     def status(self) -> StoredStatus:
         """What the outcome is called."""
+        if self.failed:
+            return "failed"
         match self.error:
             case None:
                 return "completed"
@@ -50,7 +60,9 @@ class Ending:
         return "failed"
 
 
-def ending_of(run_id: str, plan: Plan, value: Any, raised: BaseException | None) -> Ending:
+def ending_of(
+    run_id: str, plan: Plan, value: Any, raised: BaseException | None, *, durable: bool
+) -> Ending:
     """The outcome of a frame that came to a value, or raised; for runs that nobody has cancelled."""
     error = None if raised is None else unwrapped(raised)
     if error is None:
@@ -63,11 +75,28 @@ def ending_of(run_id: str, plan: Plan, value: Any, raised: BaseException | None)
         except Exception as invalid:
             return Ending(error=invalid)
     if not isinstance(error, Exception) and _is_cancelled(error):
-        # The loop itself is going down, or somebody cancelled a task that a node waited for.
-        outside = RunCancelled("cancelled from outside of the run")
+        # The loop itself is going down, or somebody cancelled a task that a node waited for. Nobody has asked for the end
+        # of this run: one that can go on later does.
+        outside: AgentflowError
+        if durable:
+            outside = RunInterrupted(f"run {run_id} was interrupted from outside")
+        else:
+            outside = RunCancelled("cancelled from outside of the run")
         outside.__cause__ = error
         return Ending(error=outside)
-    return Ending(error=error)
+    return Ending(error=error, failed=_is_foreign(run_id, error, durable=durable))
+
+
+def _is_foreign(run_id: str, error: BaseException, *, durable: bool) -> bool:
+    """Whether it tells of another run, which a node waited for: that is no reason to suspend or interrupt this one."""
+    match error:
+        case RunSuspended(run_id=other):
+            return other != run_id
+        case RunInterrupted():
+            return True
+        case StoreError() | IncompatibleRun():
+            return not durable
+    return False
 
 
 def cancelled(reason: object, raised: BaseException | None) -> Ending:
@@ -93,7 +122,7 @@ async def record_end(journal: Journal, ending: Ending, ledger: Ledger) -> Ending
     try:
         if ending.status == "interrupted":
             await journal.give_back("interrupted")
-        elif isinstance(ending.error, RunSuspended):
+        elif ending.status == "suspended":
             await _record_suspension(journal, ending.error, ledger)
         else:
             body = end_body(ending.value, ending.error, ledger.as_dict())
@@ -108,8 +137,9 @@ async def record_end(journal: Journal, ending: Ending, ledger: Ledger) -> Ending
     return ending
 
 
-async def _record_suspension(journal: Journal, error: RunSuspended, ledger: Ledger) -> None:
+async def _record_suspension(journal: Journal, error: Any, ledger: Ledger) -> None:
     body = {
+        "places": journal.waiting,
         "requests": [request.as_dict() for request in error.requests],
         "due": None if error.due is None else error.due.isoformat(),
         "used": ledger.as_dict(),
@@ -123,7 +153,7 @@ def end_data(ending: Ending, ledger: Ledger) -> dict[str, Any]:
     match ending.error:
         case None:
             return data
-        case RunSuspended(requests=requests, due=due):
+        case RunSuspended(requests=requests, due=due) if ending.status == "suspended":
             ids = [request.id for request in requests]
             return data | {"requests": ids, "due": None if due is None else due.isoformat()}
         case RunCancelled(reason=reason):

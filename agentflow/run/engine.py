@@ -20,7 +20,7 @@ import anyio
 from agentflow.errors import RunConflict
 from agentflow.graph.limits import Budget
 from agentflow.run import archive
-from agentflow.run.attach import NO_ANSWERS
+from agentflow.run.attach import ATTACHED, UNANSWERED
 from agentflow.run.entries import ENDED, RunInfo, StoredStatus
 from agentflow.run.facts import Fact, as_observer
 from agentflow.run.fold import state_at
@@ -115,6 +115,7 @@ class Engine(Generic[R]):
         if self._tools:
             self._tool_source = load("tools")(self._tools)
         self._running: dict[str, Run[R]] = {}
+        self._waiting: list[Run[R]] = []
         self.closed = False
         self._entered = False
 
@@ -143,17 +144,20 @@ class Engine(Generic[R]):
         """
         return await self._finish(self._make(input, options, read=False))
 
-    async def resume(self, run_id: str, answers: Any = None, **options: Unpack[ResumeOptions]) -> R:
+    async def resume(
+        self, run_id: str, answers: Any = UNANSWERED, **options: Unpack[ResumeOptions]
+    ) -> R:
         """Answer a suspended run and go on with it; returns and raises as `run`.
 
         Args:
             run_id: The run.
             answers: A mapping of request id to answer, for some or all of its requests; or the bare answer when there is one.
+                Without any, a run goes on whose time has come.
             options: See `ResumeOptions`.
 
         Raises:
-            ResumeConflict: The run waits no more: somebody else has answered, or it has ended.
-            ContractError: An answer is not what was asked for; the run goes on waiting.
+            ResumeConflict: The run waits no more, or not for this answer: somebody else has answered, or it has ended.
+            ContractError: There is no such run or request, or an answer is not what was asked for; the run goes on waiting.
             RunSuspended: It waits again, for what is still open or for something new.
         """
         run = self._make(None, {**options, "run_id": run_id}, read=False, answers=answers)
@@ -176,7 +180,9 @@ class Engine(Generic[R]):
         """
         return self._make(input, options, read=True)
 
-    def reopen(self, run_id: str, answers: Any = None, **options: Unpack[ResumeOptions]) -> Run[R]:
+    def reopen(
+        self, run_id: str, answers: Any = UNANSWERED, **options: Unpack[ResumeOptions]
+    ) -> Run[R]:
         """A suspended run to be followed while it goes on: `async with engine.reopen(…) as run`. Takes what `resume` takes."""
         return self._make(None, {**options, "run_id": run_id}, read=True, answers=answers)
 
@@ -219,16 +225,19 @@ class Engine(Generic[R]):
         entries = await self._stored().read(run_id, after=0)
         return state_at(self.plan, entries, number)
 
-    async def recover(self, *, at_once: int = 100) -> dict[str, Run[R]]:
+    async def recover(
+        self, *, at_once: int = 100, **options: Unpack[ResumeOptions]
+    ) -> dict[str, Run[R]]:
         """Go on with every run of this workflow that nobody drives: those that were interrupted, and those whose time has come.
 
         Args:
             at_once: How many go on at the same time.
+            options: See `ResumeOptions`; for each of the runs.
 
         Returns:
             The runs by id, when they have ended or stopped again; `run.outcome()` gives the result or raises.
         """
-        return await archive.recover(self, self._stored(), at_once)
+        return await archive.recover(self, self._stored(), at_once, options)
 
     async def prune(
         self,
@@ -268,15 +277,19 @@ class Engine(Generic[R]):
                 when the run goes on.
         """
         self.closed = True
-        await archive.drain(self, list(self._running.values()), deadline)
+        await archive.drain(self, self._all(), deadline)
 
     async def close(self) -> None:
         """Cancel what is running and wait for it; the engine takes no further runs."""
         self.closed = True
-        for run in list(self._running.values()):
+        for run in self._all():
             await run.stop("the engine was closed")
         if self.store is not None and self._entered:
             await self.store.close()
+
+    def _all(self) -> list[Run[R]]:
+        # Those that only wait come first: none of them is to take over from a run that is stopped.
+        return [*self._waiting, *self._running.values()]
 
     async def __aenter__(self) -> Self:
         if self.store is not None:
@@ -300,13 +313,24 @@ class Engine(Generic[R]):
             raise RuntimeError(
                 "an engine with a store is entered first: async with Engine(…, store=…) as engine"
             )
-        if run.id in self._running:
+        if run.id not in self._running:
+            self._running[run.id] = run
+        elif self.store is None:
             raise RunConflict(f"run {run.id!r} is under way; give another run_id, or wait for it")
-        self._running[run.id] = run
+        else:
+            # The store decides which of them drives it; the others wait for what comes of it.
+            self._waiting.append(run)
 
     def dismiss(self, run: Run[R]) -> None:
         """Forget a run that has ended. For the run alone."""
-        self._running.pop(run.id, None)
+        if self._running.get(run.id) is not run:
+            self._waiting.remove(run)
+            return
+        del self._running[run.id]
+        heir = next((other for other in self._waiting if other.id == run.id), None)
+        if heir is not None:
+            self._waiting.remove(heir)
+            self._running[run.id] = heir
 
     def _make(
         self,
@@ -314,7 +338,7 @@ class Engine(Generic[R]):
         options: RunOptions,
         *,
         read: bool,
-        answers: Any = NO_ANSWERS,
+        answers: Any = ATTACHED,
     ) -> Run[R]:
         check_options(options)
         more = tuple(as_observer(observer) for observer in options.get("observers", ()))

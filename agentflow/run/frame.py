@@ -92,6 +92,10 @@ class Frame:
         """Where the frame stands below its run; empty for the run itself."""
         return self.id[len(self.run.id) :]
 
+    def place(self, node: PlanNode, visit: int) -> str:
+        """Where a visit of it stands below its run."""
+        return f"{self.path}/{node.id}#{visit}"
+
     async def execute(self, input: Mapping[str, Any] | None) -> Any:
         """Run the workflow from its entry to an end, and return the checked result."""
         self.signal.raise_if_cancelled()
@@ -100,7 +104,8 @@ class Frame:
         began = journal is not None and journal.began(self.path)
         if journal is not None:
             self._past = journal.visits_of(self.path)
-        if self.run.bus is not None and not self._past:
+        resumed = journal is not None and journal.resumed and self.above is None
+        if self.run.bus is not None and not (began or resumed):
             parent_node = None if self.above is None else self.above.node_id
             data = {"inputs": sorted(self.state), "parent_node": parent_node}
             self._emit("run.started", data=data)
@@ -192,7 +197,7 @@ class Frame:
 
     def _counted(self, journal: Journal, node: PlanNode, visit: int) -> bool:
         """Whether this visit is in the ledger already: it was gone through before, or begun before a crash."""
-        return bool(self._past) or journal.began(f"{self.path}/{node.id}#{visit}")
+        return bool(self._past) or journal.began(self.place(node, visit))
 
     def _to_handler(self, node: PlanNode) -> PlanNode:
         assert node.on_error is not None
@@ -216,11 +221,13 @@ class Frame:
             self.limit_handled = True
             return handler
         journal = self.run.journal
-        if journal is None or not self._counted(journal, node, self.counts[node.index] + 1):
+        counted = journal is not None and self._counted(journal, node, self.counts[node.index] + 1)
+        if not counted:
             self._spend_round()
         self.round += 1
         self.errors_handled.clear()
-        self._emit("round.started")
+        if not counted:
+            self._emit("round.started")
         return node
 
     def _spend_round(self) -> None:

@@ -114,14 +114,14 @@ class Journal:
             case "started":
                 self.started = body
             case "visit" | "failed":
-                self._end(f"{body['frame']}/{body['node']}#{body['visit']}")
+                self._end(_place_of(body))
                 self._visits.setdefault(body["frame"], deque()).append({"kind": entry.kind, **body})
                 self._weight += len(entry.body)
             case "attempt":
-                self._begin(body["place"]).attempts = body["attempt"]
+                self._begin(_place_of(body)).attempts = body["attempt"]
             case "effect":
                 past = PastEffect(body["kind"], body["digest"], body["value"])
-                self._begin(body["place"]).effects[body["key"]] = past
+                self._begin(_place_of(body)).effects[body["key"]] = past
             case "suspended":
                 for place in body["places"]:
                     self._begin(place)
@@ -250,6 +250,10 @@ class Journal:
 
 _LEAST_WEIGHT = 64 * 1024
 """Bytes of entries below which no snapshot is taken: they are gone through in no time."""
+
+
+def _place_of(body: Mapping[str, Any]) -> str:
+    return f"{body['frame']}/{body['node']}#{body['visit']}"
 
 
 def _is_below(inner: str, place: str) -> bool:

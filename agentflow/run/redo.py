@@ -6,16 +6,18 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from agentflow.errors import ContractError, IncompatibleRun
+from agentflow.graph.contract import ANY
 from agentflow.graph.frozen import freeze, write
 from agentflow.run import decide
 from agentflow.run.decide import Failure, told
 from agentflow.run.journal import Journal, restored, stored
 
 if TYPE_CHECKING:
+    from agentflow.graph.contract import Contract
     from agentflow.graph.plan import PlanNode, PlanRoute
     from agentflow.run.frame import Frame
 
-__all__ = ["go_on_from", "record_commit", "record_failure", "redo"]
+__all__ = ["accepted_again", "go_on_from", "record_commit", "record_failure", "redo"]
 
 
 async def record_commit(
@@ -38,7 +40,7 @@ async def record_commit(
         "node": node.id,
         "visit": visit,
         "delta": delta,
-        "used": frame.run.ledger.as_dict(),
+        "used": frame.run.used(),
     }
     try:
         route = node.always or decide.choose_route(node, state)
@@ -71,7 +73,7 @@ async def record_failure(
             "visit": visit,
             "error": failure.type,
             "message": failure.message,
-            "used": frame.run.ledger.as_dict(),
+            "used": frame.run.used(),
         },
     )
 
@@ -95,7 +97,7 @@ def redo(frame: Frame, node: PlanNode, body: Mapping[str, Any]) -> tuple[PlanRou
     for name, data in body["delta"].items():
         if name not in node.writes:
             raise IncompatibleRun(f"node {node.id!r} does not write the field {name!r} any more")
-        values[name] = _accepted(node, name, restored(f"field {name!r}", data))
+        values[name] = accepted_again(name, node.writes[name].delta, data)
     write(frame.state, decide.join(node, frame.state, values) if node.reducing else values)
     if body["route"] is None:
         raise ContractError(body["error"])
@@ -104,9 +106,19 @@ def redo(frame: Frame, node: PlanNode, body: Mapping[str, Any]) -> tuple[PlanRou
     return node.routes[body["route"]], None
 
 
-def _accepted(node: PlanNode, name: str, value: Any) -> Any:
+def accepted_again(name: str, contract: Contract, data: Any) -> Any:
+    """The frozen value of a field from its stored form, if it still is one.
+
+    A validator of the author's may change a value, or refuse what it has changed before: it is not asked a second time.
+
+    Raises:
+        IncompatibleRun: The code of today cannot make the value, or the field has another type.
+    """
+    value = restored(f"field {name!r}", data)
+    if not contract.repeatable:
+        return freeze(value)
     try:
-        return node.writes[name].delta.accept(value)
+        return contract.accept(value)
     except Exception as error:
         raise IncompatibleRun(
             f"the stored value of field {name!r} is none of its type any more: {told(error)}"
@@ -124,7 +136,7 @@ def _snapshot(frame: Frame, target: PlanNode) -> dict[str, Any]:
         "counts": {nodes[at]: count for at, count in enumerate(frame.counts) if count},
         "errors_handled": sorted(nodes[at] for at in frame.errors_handled),
         "limit_handled": frame.limit_handled,
-        "used": frame.run.ledger.as_dict(),
+        "used": frame.run.used(),
     }
 
 
@@ -146,8 +158,7 @@ def go_on_from(frame: Frame, snapshot: Mapping[str, Any]) -> PlanNode:
         raise IncompatibleRun(f"node {gone.args[0]!r} is not in the definition any more") from None
     fields = {}
     for name, data in snapshot["state"].items():
-        value = restored(f"field {name!r}", data)
         spec = plan.schema.fields.get(name)
-        fields[name] = freeze(value) if spec is None else spec.value.accept(value)
+        fields[name] = accepted_again(name, ANY if spec is None else spec.value, data)
     write(frame.state, fields)
     return target

@@ -16,9 +16,10 @@ import anyio.lowlevel
 
 from agentflow.errors import BudgetExceeded, RunCancelled, RunInterrupted, RunSuspended
 from agentflow.graph.frozen import State, freeze
-from agentflow.run.attach import NO_ANSWERS, Ended, attach
+from agentflow.run.attach import ATTACHED, attach
 from agentflow.run.detached import Detached
 from agentflow.run.effects import emit
+from agentflow.run.ended import Ended
 from agentflow.run.ending import Ending, cancelled, end_data, ending_of, record_end
 from agentflow.run.entries import StoredStatus
 from agentflow.run.facts import FactReader, Facts, limit_data
@@ -80,7 +81,7 @@ class Run(Generic[R]):
         observers: Iterable[Observer],
         sink: Sink | None,
         read: bool,
-        answers: Any = NO_ANSWERS,
+        answers: Any = ATTACHED,
     ) -> None:
         self.engine = engine
         self.models: ModelSource = engine.models
@@ -104,10 +105,10 @@ class Run(Generic[R]):
         self._observers = tuple(observers)
         self._read = read
         self._frame = Frame(self, plan, id=self.id, signal=self.signal)
-        self._began = 0.0
+        self._began: float | None = None
         self._variables: Context
         self._task: Detached | None = None
-        self._watcher: Detached | None = None
+        self._watchers: list[Detached] = []
         self._overtime: BudgetExceeded | None = None
         self._parting: object = None
         self._leaving: object = None
@@ -221,7 +222,8 @@ class Run(Generic[R]):
             self.bus = Facts(self._observers, self.clock, self.loop)
             if self._read:
                 self.bus.keep_backlog(_BACKLOG)
-        self._began = self.monotonic()
+        if self.engine.store is None:
+            self._began = self.monotonic()
         self.pause_at = time.monotonic() + _SLICE
         # One for all tasks of the run: what an observer sets with the first fact, it can reset with the last.
         self._variables = copy_context()
@@ -229,8 +231,11 @@ class Run(Generic[R]):
         if self._settling:
             # An eager task of asyncio runs at once, and a short run with it to its end.
             return
-        if self.signal.deadline != math.inf or self.ledger.allowed("seconds") is not None:
-            self._watcher = Detached(self.loop, self._watch)
+        if self.signal.deadline != math.inf:
+            # Waiting for it turns its deadline into a cancel, which interrupts the run as any other does.
+            self._watchers.append(Detached(self.loop, self.signal.wait))
+        if self.engine.store is None:
+            self._watch_seconds()
         # After the task is there: a signal that is cancelled already calls back at once.
         self.signal.subscribe(self._wake)
 
@@ -240,7 +245,7 @@ class Run(Generic[R]):
         # Not the engine's clock: the slice is owed to the loop's other tasks, and a clock of a test may stand still.
         self.pause_at = time.monotonic() + _SLICE
         allowed = self.ledger.allowed("seconds")
-        if allowed is not None and self.monotonic() - self._began > allowed:
+        if allowed is not None and self._seconds() > allowed:
             self._run_over(allowed)
         if self._leaving is not None and not self.signal.fired:
             self._parting = self._leaving
@@ -272,29 +277,45 @@ class Run(Generic[R]):
             if found.error is not None:
                 raise found.error
             return found.value
+        if self._settling:
+            # The run was stopped while its journal was being opened, and nobody else could write that down.
+            assert self._settled is not None
+            await self._settled.wait()
+            await record_end(found, Ending(error=self._error), self.ledger)
+            return None
         self.journal = found
         self.ledger.restore(found.used)
+        # Only now: neither a suspension nor the wait for another driver is active time.
+        self._began = self.monotonic()
+        self._watch_seconds()
         if found.resumed and self.bus is not None:
             self.bus.emit("run.resumed", self._frame)
         return await self._frame.execute(input)
 
-    async def _watch(self) -> None:
-        """Keep the limits of time, for runs that have any: the signal's deadline and `Budget.seconds`."""
-        seconds = self.ledger.allowed("seconds")
-        async with anyio.create_task_group() as both:
-            if self.signal.deadline != math.inf:
-                # Waiting for it turns its deadline into a cancel, which interrupts the run as any other does.
-                both.start_soon(self.signal.wait)
-            if seconds is not None:
-                both.start_soon(self._watch_seconds, seconds)
+    def used(self) -> dict[str, float]:
+        """What the run, and everything below it, has spent up to now."""
+        return self.ledger.as_dict() | {"seconds": round(self._seconds(), 6)}
 
-    async def _watch_seconds(self, seconds: float) -> None:
-        await self.clock.sleep(seconds)
-        self._run_over(seconds)
+    def _seconds(self) -> float:
+        here = 0.0 if self._began is None else self.monotonic() - self._began
+        return self.ledger.used("seconds") + here
+
+    def _watch_seconds(self) -> None:
+        """Keep the limit of active time, if there is one."""
+        allowed = self.ledger.allowed("seconds")
+        if allowed is None:
+            return
+        left = max(0.0, allowed - self.ledger.used("seconds"))
+
+        async def ring() -> None:
+            await self.clock.sleep(left)
+            self._run_over(allowed)
+
+        self._watchers.append(Detached(self.loop, ring))
 
     def _run_over(self, allowed: float) -> None:
         """Stop the run because its seconds are spent: as a cancel does, for everything below it."""
-        used = max(allowed, self.monotonic() - self._began)
+        used = max(allowed, self._seconds())
         self._overtime = BudgetExceeded("seconds", allowed, used, where=f"run {self.id}")
         self.signal.cancel(self._overtime)
 
@@ -323,14 +344,16 @@ class Run(Generic[R]):
         self._settling = True
         self.signal.unsubscribe(self._wake)
         try:
-            self.ledger.spend_time(self.monotonic() - self._began)
+            if self._began is not None:
+                self.ledger.spend_time(self.monotonic() - self._began)
+                self._began = None
             ending = self._judged()
-            if self._watcher is not None:
-                await self._watcher.leave()
+            for watcher in self._watchers:
+                await watcher.leave()
             if self.journal is not None:
                 ending = await record_end(self.journal, ending, self.ledger)
             self.status, self._value, self._error = ending.status, ending.value, ending.error
-            if isinstance(ending.error, RunSuspended):
+            if isinstance(ending.error, RunSuspended) and ending.status == "suspended":
                 self.requests, self.due = ending.error.requests, ending.error.due
             if self.bus is not None:
                 await self._tell_end(self.bus, ending)
@@ -348,7 +371,8 @@ class Run(Generic[R]):
                 reason = f"run {self.id} was stopped at its last record: {self._parting}"
                 return Ending(error=RunInterrupted(reason))
             return cancelled(self.signal.reason, self._error)
-        return ending_of(self.id, self._frame.plan, self._value, self._error)
+        durable = self.engine.store is not None
+        return ending_of(self.id, self._frame.plan, self._value, self._error, durable=durable)
 
     async def _tell_end(self, bus: Facts, ending: Ending) -> None:
         if ending.error is not None and ending.error is self._overtime:

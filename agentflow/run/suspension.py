@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from agentflow.errors import ContractError
-from agentflow.graph.codec import decoded
-from agentflow.run.journal import stored
+from agentflow.errors import ContractError, ResumeConflict
+from agentflow.run.entries import Entry
+from agentflow.run.journal import restored, stored
 
 if TYPE_CHECKING:
     from agentflow.run.context import NodeContext
 
-__all__ = ["Request", "answer_of", "answers_for", "request_of"]
+__all__ = [
+    "Request",
+    "Suspension",
+    "answer_of",
+    "answers_for",
+    "last_suspension",
+    "request_of",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +64,53 @@ class Request:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Request:
         """The request of a stored form."""
-        return cls(**{**data, "payload": decoded(data["payload"])})
+        payload = restored(f"the payload of request {data['key']!r}", data["payload"])
+        return cls(**{**data, "payload": payload})
+
+
+@dataclass(frozen=True, slots=True)
+class Suspension:
+    """What a run waits for, or waited for last, by its journal.
+
+    Args:
+        requests: The requests that have no answer yet.
+        due: When it wants to go on without one.
+        past: The ids of all other requests that it ever made.
+        open: Whether nothing has been done since.
+    """
+
+    requests: tuple[Request, ...] = ()
+    due: datetime | None = None
+    past: frozenset[str] = frozenset()
+    open: bool = False
+
+
+def last_suspension(entries: Sequence[Entry]) -> Suspension:
+    """The last suspension of a whole journal.
+
+    Raises:
+        IncompatibleRun: The code of today cannot make what a request shows.
+    """
+    waiting: dict[str, Any] = {}
+    asked: set[str] = set()
+    due: str | None = None
+    unchanged = False
+    for entry in entries:
+        if entry.kind == "suspended":
+            body = json.loads(entry.body)
+            waiting = {data["id"]: data for data in body["requests"]}
+            asked.update(waiting)
+            due, unchanged = body["due"], True
+        elif entry.kind == "answered":
+            waiting.pop(json.loads(entry.body)["request"], None)
+        elif entry.kind != "resumed":
+            unchanged = False
+    return Suspension(
+        tuple(Request.from_dict(data) for data in waiting.values()),
+        None if due is None else datetime.fromisoformat(due),
+        frozenset(asked - waiting.keys()),
+        unchanged,
+    )
 
 
 def request_of(ctx: NodeContext, key: str, payload: Any, schema: Any) -> Request:
@@ -77,19 +132,38 @@ def request_of(ctx: NodeContext, key: str, payload: Any, schema: Any) -> Request
         visit=ctx.visit,
         run_id=ctx.run_id,
         payload=payload,
-        schema=json_schema(schema),
+        schema=json_schema(key, schema),
     )
 
 
-def json_schema(schema: Any) -> Any:
-    """A schema as JSON Schema: as it is, or that of a type."""
-    if schema is None or isinstance(schema, Mapping):
-        return schema
-    from pydantic import TypeAdapter
+def json_schema(key: str, schema: Any) -> Any:
+    """The JSON Schema of a request: as it is, or that of a type.
 
-    from agentflow.graph.typeddict import rebuilt
+    Raises:
+        ContractError: It is none, or the type has none.
+    """
+    if schema is None:
+        return None
+    where = f"the schema of request {key!r}"
+    if not isinstance(schema, Mapping):
+        from pydantic import TypeAdapter
 
-    return TypeAdapter[Any](rebuilt(schema)).json_schema()
+        from agentflow.graph.typeddict import rebuilt
+
+        try:
+            return TypeAdapter[Any](rebuilt(schema)).json_schema()
+        except Exception as error:
+            raise ContractError(f"{where}: {schema!r} has no JSON Schema: {error}") from error
+    import jsonschema
+
+    try:
+        plain = json.loads(json.dumps(schema))
+        jsonschema.Draft202012Validator.check_schema(plain)
+    except (TypeError, ValueError) as error:
+        raise ContractError(f"{where} is no JSON: {error}") from error
+    except jsonschema.SchemaError as error:
+        raise ContractError(f"{where} is no JSON Schema: {error.message}") from error
+    return plain
 
 
 def answer_of(request: Request, schema: Any, answer: Any) -> Any:
@@ -108,29 +182,34 @@ def answer_of(request: Request, schema: Any, answer: Any) -> Any:
         raise contract_error(f"the answer to {request.key!r}", answer, error) from error
 
 
-def answers_for(requests: tuple[Request, ...], given: Any) -> dict[str, Any]:
+def answers_for(run_id: str, waiting: Suspension, given: Any) -> dict[str, Any]:
     """The answers by request id, each valid by its schema.
 
     Args:
-        requests: What the run waits for.
+        run_id: The run that is answered.
+        waiting: What it waits for.
         given: A mapping of request id to answer, or the bare answer when there is one request.
 
     Raises:
+        ResumeConflict: It answers a request of the run that waits no more.
         ContractError: An id is unknown, a bare answer is given to several requests, or an answer is invalid.
     """
-    known = {request.id: request for request in requests}
-    if isinstance(given, Mapping) and given and set(given) <= set(known):
+    known = {request.id: request for request in waiting.requests}
+    ids = given.keys() if isinstance(given, Mapping) else frozenset[Any]()
+    if ids & waiting.past:
+        # Not the answer to another request, which happens to be a mapping: nobody agrees to what they have not seen.
+        late = ", ".join(map(repr, sorted(ids & waiting.past)))
+        raise ResumeConflict(f"run {run_id!r} waits no more for the answer to {late}")
+    if ids and ids <= known.keys():
         answers = dict(given)
-    elif isinstance(given, Mapping) and len(known) != 1 and set(given) - set(known):
-        unknown = ", ".join(map(repr, sorted(set(given) - set(known), key=str)))
-        raise ContractError(
-            f"no request waits for {unknown}; there are {', '.join(known) or 'none'}"
-        )
-    elif len(known) == 1:
+    elif len(known) == 1 and not ids & known.keys():
         answers = {next(iter(known)): given}
     else:
+        listed = ", ".join(f"{id!r} ({known[id].key})" for id in known) or "none"
+        unknown = ", ".join(map(repr, sorted(ids - known.keys(), key=str)))
+        problem = f"no request waits for {unknown}" if unknown else "which request is answered?"
         raise ContractError(
-            f"{len(known)} requests wait: give a mapping of request id to answer ({', '.join(known)})"
+            f"run {run_id!r}: {problem}; give a mapping of request id to answer; there are: {listed}"
         )
     for id, answer in answers.items():
         _valid(known[id], answer)
@@ -141,7 +220,11 @@ def _valid(request: Request, answer: Any) -> None:
     if request.schema is None:
         return
     import jsonschema
+    from pydantic_core import PydanticSerializationError, to_jsonable_python
 
+    # An answer of the same process may be a model, a tuple or a date: what it says counts.
+    with contextlib.suppress(PydanticSerializationError):
+        answer = to_jsonable_python(answer)
     error = jsonschema.exceptions.best_match(
         jsonschema.Draft202012Validator(request.schema).iter_errors(answer)
     )

@@ -137,6 +137,6 @@ async def test_an_effect_whose_value_was_not_kept_has_not_happened() -> None:
         assert not first.recorded
     async with performing(ctx, "timer", "key", None) as second:
         assert not second.recorded
-        second.keep(1)
+        await second.keep(1)
     async with performing(ctx, "timer", "key", None) as third:
         assert (third.recorded, third.value) == (True, 1)
