@@ -190,6 +190,12 @@ CODES: dict[str, Code] = _table(
         "on_error loop",
         "The failure of an error node goes to the caller, so the loop does not do what it says.",
     ),
+    Code(
+        "AF125",
+        "warning",
+        "schema method that is never run",
+        "A state is checked field by field, and no instance of its schema is ever made.",
+    ),
     # AF13x: the declarative form.
     Code(
         "AF130",
