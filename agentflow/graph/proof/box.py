@@ -144,6 +144,16 @@ class Picture:
                 return holds, fails
         raise TypeError(f"{condition!r} is no condition as data")
 
+    def failing(self, condition: Condition, box: Box) -> list[Box]:
+        """The parts of a box in which a condition does not hold, or cannot be asked."""
+        refused: list[Box] = []
+
+        def notice(test: Test, here: Box) -> None:
+            if raising := self.raising(test, here):
+                refused.append({**here, test.path[0]: raising})
+
+        return [*self.split(condition, box, notice)[1], *refused]
+
     def _split_by_test(self, test: Test, box: Box) -> tuple[list[Box], list[Box]]:
         name = test.path[0]
         domain, mask = self.domain(name), box.get(name, ABSENT)

@@ -11,8 +11,6 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
-from fractions import Fraction
 from typing import Any, Final, get_origin
 
 from agentflow.graph.condition import Test
@@ -26,13 +24,20 @@ from agentflow.graph.proof.annotation import (
     unknown,
 )
 from agentflow.graph.proof.case import ORDERING, OTHER, Case, named
+from agentflow.graph.proof.gaps import (
+    NUMBERS,
+    is_number,
+    is_whole,
+    number_gaps,
+    plain,
+    stretch,
+    text_gaps,
+)
 
 __all__ = ["Asked", "TooManyCases", "cases_of"]
 
 _MOST: Final = 1024
 """How many cases of one path are told apart."""
-
-_NUMBERS = (int, float, Decimal, Fraction)
 
 
 class TooManyCases(Exception):
@@ -98,9 +103,9 @@ class _Open:
         others = [
             kind
             for kind, values in zip(self.kinds, lists, strict=True)
-            if values is None and kind not in (*_NUMBERS, str)
+            if values is None and kind not in (*NUMBERS, str)
         ]
-        points = [bound for bound in self.bounds if not isinstance(bound, (*_NUMBERS, str))]
+        points = [bound for bound in self.bounds if not isinstance(bound, (*NUMBERS, str))]
         for value in distinct([*left, *points]):
             if others and may_hold(self.annotation, value):
                 self.found.append(named(value))
@@ -111,23 +116,23 @@ class _Open:
 
     def _numbers(self, left: list[Any]) -> list[Any]:
         """Add the cases of numbers, and return which of the named values are left."""
-        kinds = [kind for kind in self.kinds if kind in _NUMBERS]
-        bounds = [bound for bound in self.bounds if _is_number(bound)]
+        kinds = [kind for kind in self.kinds if kind in NUMBERS]
+        bounds = [bound for bound in self.bounds if is_number(bound)]
         if not kinds and not (self.unknown and bounds):
             return left
-        refused = (*self._unordered(_NUMBERS), *self._containing())
+        refused = (*self._unordered(NUMBERS), *self._containing())
         whole = not self.unknown and all(kind is int for kind in kinds)
-        given = [value for value in left if _is_number(value)]
-        points = sorted(distinct([_plain(value) for value in (*bounds, *given)]))
-        valid = [point for point in points if not whole or _is_whole(point)]
+        given = [value for value in left if is_number(value)]
+        points = sorted(distinct([plain(value) for value in (*bounds, *given)]))
+        valid = [point for point in points if not whole or is_whole(point)]
         self.found += map(named, valid)
         if bounds:
-            gaps = _gaps(points, whole=whole)
+            gaps = number_gaps(points, whole=whole)
             self.found += [Case(value, text, refused=refused) for value, text in gaps]
         else:
             text = "anything else" if self.found else "there"
             self.found.append(Case(OTHER, text, refused=refused))
-        return [value for value in left if not _is_number(value)]
+        return [value for value in left if not is_number(value)]
 
     def _texts(self, left: list[Any]) -> list[Any]:
         """Add the cases of texts, and return which of the named values are left."""
@@ -139,7 +144,7 @@ class _Open:
         refused = (*self._unordered((str,)), *strange)
         points = sorted(distinct([*bounds, *(value for value in left if isinstance(value, str))]))
         self.found += map(named, points)
-        rest: Iterable[tuple[Any, str]] = _text_gaps(points)
+        rest: Iterable[tuple[Any, str]] = text_gaps(points)
         if not bounds:
             rest = [(OTHER, "anything else" if self.found else "there")]
         for value, text in rest:
@@ -181,7 +186,7 @@ class _Open:
             said = tuple(
                 test for test in fitting if (test.value in above) == test.op.startswith(">")
             )
-            yield said, tuple(refused), _between(points, at)
+            yield said, tuple(refused), stretch(points, at)
 
     def _unordered(self, kinds: tuple[type, ...]) -> list[Test]:
         """The questions by order that raise for values of some kinds."""
@@ -276,71 +281,3 @@ def _has_nothing_below(kind: Any, part: str) -> bool:
     if not isinstance(made, type) or issubclass(made, Mapping) or unknown(kind):
         return False
     return made.__module__ == "builtins" and not hasattr(made, part)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, _NUMBERS) and value == value
-
-
-def _plain(value: Any) -> Any:
-    return int(value) if isinstance(value, bool) else value
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, int) or (not _is_endless(value) and value == math.floor(value))
-
-
-def _is_endless(value: Any) -> bool:
-    return isinstance(value, float | Decimal) and math.isinf(value)
-
-
-def _gaps(points: list[Any], *, whole: bool) -> Iterator[tuple[Any, str]]:
-    """A number for each stretch below, between and above some numbers, in which there is one."""
-    low, high = points[0], points[-1]
-    if low > -math.inf:
-        yield _below_number(low, whole=whole), f"< {low}"
-    for point, after in itertools.pairwise(points):
-        between = _between_numbers(point, after, whole=whole)
-        if point < between < after:
-            yield between, f"between {point} and {after}"
-    if high < math.inf:
-        yield -_below_number(-high, whole=whole), f"> {high}"
-
-
-def _below_number(point: Any, *, whole: bool) -> Any:
-    if _is_endless(point):
-        return 0
-    if whole:
-        return math.ceil(point) - 1
-    return point - max(1, abs(point))
-
-
-def _between_numbers(point: Any, after: Any, *, whole: bool) -> Any:
-    if _is_endless(point):
-        return 0 if _is_endless(after) else _below_number(after, whole=whole)
-    if whole:
-        return math.floor(point) + 1
-    if _is_endless(after):
-        return -_below_number(-point, whole=whole)
-    if isinstance(point, float) or isinstance(after, float):
-        return float(point) + (float(after) - float(point)) / 2
-    return (Fraction(point) + Fraction(after)) / 2
-
-
-def _text_gaps(points: list[str]) -> Iterator[tuple[str, str]]:
-    """A text for each stretch before, between and after some texts, in which there is one."""
-    # The next string after s is s + "\0": so a gap between two strings is empty only if they are neighbours.
-    if points[0]:
-        yield "", f"before {points[0]!r}"
-    for point, after in itertools.pairwise(points):
-        if point + "\0" != after:
-            yield point + "\0", f"between {point!r} and {after!r}"
-    yield points[-1] + "\0", f"after {points[-1]!r}"
-
-
-def _between(points: list[Any], at: int) -> str:
-    if at == 0:
-        return f"< {excerpt(points[0])}"
-    if at == len(points):
-        return f"> {excerpt(points[-1])}"
-    return f"between {excerpt(points[at - 1])} and {excerpt(points[at])}"
