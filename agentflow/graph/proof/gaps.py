@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
@@ -25,14 +26,17 @@ NUMBERS = (int, float, Decimal, Fraction)
 
 
 def is_number(value: Any) -> bool:
+    """Whether a value has its place among the numbers, which NaN has not."""
     return isinstance(value, NUMBERS) and value == value
 
 
 def plain(value: Any) -> Any:
+    """The number that a bool equals; other values as they are."""
     return int(value) if isinstance(value, bool) else value
 
 
 def is_whole(value: Any) -> bool:
+    """Whether a number equals some int."""
     return isinstance(value, int) or (not _is_endless(value) and value == math.floor(value))
 
 
@@ -68,9 +72,10 @@ def _between_numbers(point: Any, after: Any, *, whole: bool) -> Any:
         return math.floor(point) + 1
     if _is_endless(after):
         return -_below_number(-point, whole=whole)
-    if isinstance(point, float) or isinstance(after, float):
-        return float(point) + (float(after) - float(point)) / 2
-    return (Fraction(point) + Fraction(after)) / 2
+    middle = (Fraction(point) + Fraction(after)) / 2
+    # Neighbours among floats have no float between them, but a field may hold other numbers.
+    near = float(middle) if abs(middle) < sys.float_info.max else point
+    return near if point < near < after else middle
 
 
 def text_gaps(points: list[str]) -> Iterator[tuple[str, str]]:
@@ -85,6 +90,7 @@ def text_gaps(points: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def stretch(points: list[Any], at: int) -> str:
+    """In words, the stretch that lies after `at` of some points in order."""
     if at == 0:
         return f"< {excerpt(points[0])}"
     if at == len(points):
