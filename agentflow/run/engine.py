@@ -12,6 +12,7 @@ import anyio
 from agentflow.errors import RunConflict
 from agentflow.graph.limits import Budget
 from agentflow.run.facts import Fact, as_observer
+from agentflow.run.loop import in_loop
 from agentflow.run.ports import (
     Authorize,
     Clock,
@@ -171,8 +172,12 @@ class Engine(Generic[R]):
         )
 
     def run_sync(self, input: Mapping[str, Any] | None = None, **options: Any) -> R:
-        """Run the workflow and wait for it, from code that is not async."""
-        value: R = anyio.run(_call, self.run, input, options)
+        """Run the workflow and wait for it, from code that is not async.
+
+        Raises:
+            RuntimeError: A loop is running in this thread; there, `await engine.run(…)`.
+        """
+        value: R = _wait_for(self.run, input, options)
         return value
 
     def cancel(self, run_id: str, reason: object = None) -> bool:
@@ -285,8 +290,17 @@ async def run_once(workflow: Workflow[R], input: Mapping[str, Any] | None, **opt
 
 def run_once_sync(workflow: Workflow[R], input: Mapping[str, Any] | None, **options: Any) -> R:
     """`run_once`, waited for in a loop of its own."""
-    value: R = anyio.run(_call, workflow.run, input, options)
+    value: R = _wait_for(workflow.run, input, options)
     return value
+
+
+def _wait_for(function: Callable[..., Any], input: Any, options: dict[str, Any]) -> Any:
+    if in_loop():
+        raise RuntimeError(
+            "run_sync() was called where an event loop is already running, as in an async function or a notebook; "
+            "await run() there"
+        )
+    return anyio.run(_call, function, input, options)
 
 
 async def _call(function: Callable[..., Any], input: Any, options: dict[str, Any]) -> Any:
