@@ -33,6 +33,8 @@ def marks(results: Results) -> Iterator[Mark]:
     yield growth(
         results, "growing list: a visit costs no more at the end", "wide", "wide", ("end", "start")
     )
+    yield at_most(results, "prove_1k", "prove 1,000 nodes, 3,000 routes: about a second", 1_000)
+    yield linear_proofs(results)
     yield at_most(results, "import", "import agentflow: under 80 ms over bare Python", 80)
     yield nothing_heavy(results)
     yield at_most(results, "first", "first small definition: under 150 ms, Python included", 150)
@@ -63,6 +65,16 @@ def at_most(results: Results, scenario: str, title: str, limit: float) -> Mark:
     if found is None:
         return Mark(title, "not measured", None)
     return Mark(title, f"{found:.0f} ms", found < limit)
+
+
+def linear_proofs(results: Results) -> Mark:
+    title = "proofs: near-linear from 1,000 to 30,000 nodes (at most 2x a node)"
+    small, large = (results.cell(name, OURS) for name in ("prove_1k", "prove_30k"))
+    if not (small.rounds and large.rounds):
+        return Mark(title, "not measured", None)
+    per_node = [(cell.median() or 0) / (cell.median("nodes") or 1) for cell in (small, large)]
+    growth = per_node[1] / per_node[0]
+    return Mark(title, f"{growth:.2f} times", growth <= 2)
 
 
 def nothing_heavy(results: Results) -> Mark:

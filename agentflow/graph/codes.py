@@ -2,53 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from agentflow.graph.findings import Severity
+from agentflow.graph.finding_code import Code
 
 __all__ = ["CODES", "Code"]
 
 
-@dataclass(frozen=True, slots=True)
-class Code:
-    """A kind of finding.
-
-    Args:
-        code: The code itself; its first digit is the family.
-        severity: How bad it is.
-        title: What is wrong.
-        reason: Why it matters to a run.
-        waivable: Whether an author may accept the finding: not where the definition could not be run as it was
-            declared, or where its loops had no bound.
-    """
-
-    code: str
-    severity: Severity
-    title: str
-    reason: str
-    waivable: bool = True
-
-
-_FIRM: Final = frozenset(
-    {
-        # Nothing was read, or it was read as something else.
-        *("AF001", "AF002", "AF003", "AF004", "AF005", "AF006", "AF007", "AF008"),
-        *("AF130", "AF131", "AF132", "AF133"),
-        # No plan can be made of it, or not of what was meant.
-        *("AF101", "AF102", "AF103", "AF104", "AF105", "AF106", "AF107", "AF108"),
-        *("AF116", "AF117", "AF118", "AF119", "AF120", "AF121", "AF122"),
-        # Nothing would bound its loops.
-        *("AF113", "AF114"),
-        # A waiver that accepts itself.
-        *("AF701", "AF702"),
-    }
-)
-
-
 def _table(*codes: Code) -> dict[str, Code]:
-    return {code.code: replace(code, waivable=code.code not in _FIRM) for code in codes}
+    return {code.code: code for code in codes}
 
 
 CODES: dict[str, Code] = _table(
@@ -89,12 +49,7 @@ CODES: dict[str, Code] = _table(
         "not a workflow",
         "Only a workflow, an engine, or a function that makes one of them can be checked and run.",
     ),
-    Code(
-        "AF007",
-        "error",
-        "no workflow",
-        "Nothing was checked, which must not look like success.",
-    ),
+    Code("AF007", "error", "no workflow", "Nothing was checked, which must not look like success."),
     Code(
         "AF008",
         "error",
@@ -189,6 +144,12 @@ CODES: dict[str, Code] = _table(
         "error",
         "on_error loop",
         "The failure of an error node goes to the caller, so the loop does not do what it says.",
+    ),
+    Code(
+        "AF125",
+        "warning",
+        "schema method that is never run",
+        "A state is checked field by field, and no instance of its schema is ever made.",
     ),
     # AF13x: the declarative form.
     Code(

@@ -16,7 +16,7 @@ from agentflow.graph.contract import Contract
 from agentflow.graph.excerpt import excerpt
 from agentflow.graph.typeddict import is_typeddict, presence
 
-__all__ = ["Declared", "Unreadable", "declared_fields", "has_attributes"]
+__all__ = ["Declared", "Unreadable", "declared_fields", "has_attributes", "unrun_methods"]
 
 _PLAIN_SCHEMAS: Mapping[str, type] = {"int": int, "str": str, "float": float, "bool": bool}
 # Settings of a model's config that change nothing for a value which has the right type already.
@@ -65,6 +65,18 @@ def declared_fields(source: Any) -> list[Declared]:
         if dataclasses.is_dataclass(source):
             return _dataclass_fields(source)
     raise Unreadable(f"{excerpt(source)} is no TypedDict, pydantic model class or dataclass")
+
+
+def unrun_methods(source: Any) -> tuple[str, ...]:
+    """The methods of a schema that would look at a whole instance, and so are never run."""
+    decorators = getattr(source, "__pydantic_decorators__", None)
+    found = list(getattr(decorators, "model_validators", ()))
+    for name in ("__post_init__", "model_post_init"):
+        method = getattr(source, name, None)
+        # pydantic puts methods of its own there.
+        if method is not None and not method.__module__.startswith("pydantic"):
+            found.append(name)
+    return tuple(found)
 
 
 def has_attributes(source: Any) -> bool:

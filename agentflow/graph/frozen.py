@@ -196,7 +196,10 @@ class State(FrozenDict):
     @classmethod
     def with_attributes(cls, names: Iterable[str]) -> type[State]:
         """A state class that offers the fields `names` as attributes too."""
-        fields = {name: property(_reader(name), doc=f"The field {name!r}.") for name in names}
+        fields = {
+            name: property(_reader(name), *_keepers(name), doc=f"The field {name!r}.")
+            for name in names
+        }
         plain: type[State] = type("State", (State,), {"__slots__": (), **fields})
         plain._lending = type("State", (_LendingDict, State), {"__slots__": (), **fields})
         return plain
@@ -222,6 +225,15 @@ def _reader(name: str) -> Callable[[State], Any]:
             raise AttributeError(f"the state has no field {name!r} yet") from None
 
     return read
+
+
+def _keepers(name: str) -> tuple[Callable[[State, Any], None], Callable[[State], None]]:
+    def refuse(_state: State, *_value: object) -> NoReturn:
+        raise AttributeError(
+            f"the state is read-only: the field {name!r} cannot be assigned or deleted; return the new value from the node"
+        )
+
+    return refuse, refuse
 
 
 _SHARED = _ATOMS | {

@@ -24,6 +24,7 @@ from agentflow.run.attach import ATTACHED, UNANSWERED
 from agentflow.run.entries import ENDED, RunInfo, StoredStatus
 from agentflow.run.facts import Fact, as_observer
 from agentflow.run.fold import state_at
+from agentflow.run.loop import in_loop
 from agentflow.run.options import ResumeOptions, RunOptions, check_options
 from agentflow.run.ports import (
     Authorize,
@@ -187,8 +188,12 @@ class Engine(Generic[R]):
         return self._make(None, {**options, "run_id": run_id}, read=True, answers=answers)
 
     def run_sync(self, input: Mapping[str, Any] | None = None, **options: Any) -> R:
-        """Run the workflow and wait for it, from code that is not async."""
-        value: R = anyio.run(_call, self.run, input, options)
+        """Run the workflow and wait for it, from code that is not async.
+
+        Raises:
+            RuntimeError: A loop is running in this thread; there, `await engine.run(…)`.
+        """
+        value: R = _wait_for(self.run, input, options)
         return value
 
     def cancel(self, run_id: str, reason: object = None) -> Awaitable[bool]:
@@ -390,8 +395,17 @@ async def run_once(workflow: Workflow[R], input: Mapping[str, Any] | None, **opt
 
 def run_once_sync(workflow: Workflow[R], input: Mapping[str, Any] | None, **options: Any) -> R:
     """`run_once`, waited for in a loop of its own."""
-    value: R = anyio.run(_call, workflow.run, input, options)
+    value: R = _wait_for(workflow.run, input, options)
     return value
+
+
+def _wait_for(function: Callable[..., Any], input: Any, options: dict[str, Any]) -> Any:
+    if in_loop():
+        raise RuntimeError(
+            "run_sync() was called where an event loop is already running, as in an async function or a notebook; "
+            "await run() there"
+        )
+    return anyio.run(_call, function, input, options)
 
 
 async def _call(function: Callable[..., Any], input: Any, options: dict[str, Any]) -> Any:

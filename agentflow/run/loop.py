@@ -13,7 +13,7 @@ from collections.abc import Callable, Coroutine
 from contextvars import Context
 from typing import Any, Protocol
 
-__all__ = ["Latch", "Loop", "current_loop"]
+__all__ = ["Latch", "Loop", "current_loop", "in_loop"]
 
 Body = Callable[[], Coroutine[Any, Any, None]]
 
@@ -54,6 +54,15 @@ def current_loop() -> Loop:
     if trio is not None and trio.lowlevel.in_trio_task():
         return _TrioLoop(trio)
     return _AsyncioLoop(asyncio.get_running_loop())
+
+
+def in_loop() -> bool:
+    """Whether an asyncio or trio loop runs the calling code."""
+    try:
+        current_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 _alive: set[asyncio.Task[None]] = set()

@@ -37,12 +37,11 @@ async def in_thread(
         tool: The tool that the function belongs to.
         call_id: The call that it carries out.
     """
+    # A call that still waits for a free thread leaves none behind.
     begun = ended = False
 
     def work() -> tuple[Any]:
         nonlocal begun, ended
-        # It may have waited for a free thread until nobody wants it any more.
-        ctx.check_open()
         begun = True
         try:
             # In a box, because trio refuses a thread's coroutine.

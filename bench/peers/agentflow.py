@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import random
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
-from agentflow import append, define_workflow, field, node, route
+from agentflow import Node, append, define_workflow, field, node, route, validate
 
 if TYPE_CHECKING:
     from agentflow import CancelSignal, Workflow
@@ -160,3 +161,29 @@ def first() -> object:
     )
     tell = node(add, id="tell", requires=["x"], provides=["x"], routes=[route.deliver("x")])
     return define_workflow("first", nodes=[look, tell], state=State, inputs=["x"], result=int)
+
+
+def graph(nodes: int) -> Callable[[], object]:
+    """A graph of `nodes` nodes with three routes each, two of them on data; gives what proves it."""
+    chosen = random.Random(7)
+
+    def body(at: int) -> Node:
+        targets = [min(nodes - 1, at + chosen.randint(1, 9)) for _ in range(2)]
+        last = at == nodes - 1
+        return node(
+            add,
+            id=f"n{at}",
+            requires=["x"],
+            provides=[f"f{at}"],
+            routes=[
+                *(
+                    route.to(f"n{target}", field(f"f{at}") == value)
+                    for value, target in enumerate(targets)
+                    if target != at
+                ),
+                route.deliver("x") if last else route.to(f"n{at + 1}"),
+            ],
+        )
+
+    made = [body(at) for at in range(nodes)]
+    return lambda: validate(*made, inputs=["x"])

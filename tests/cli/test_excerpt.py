@@ -80,10 +80,15 @@ def test_a_json_pointer_leads_to_its_line_and_columns(
     assert SPEC.split("\n")[line - 1][start:end] == words
 
 
-def test_aliases_that_stand_for_billions_of_values_do_not_keep_anybody() -> None:
-    levels = "".join(f"{name}: &{name} [{', '.join(['*' + before] * 9)}]\n"
-                     for before, name in zip("abcdefgh", "bcdefghi", strict=True))  # fmt: skip
-    assert position(f"a: &a [x]\n{levels}", "/i", ("nowhere",)) == (9, 0, 42)
+def test_aliases_that_stand_for_more_values_than_there_are_atoms_keep_nobody() -> None:
+    levels = "".join(f"k{at}: &k{at} [{f'*k{at - 1}, ' * 9}]\n" for at in range(1, 90))
+    found = position(f"k0: &k0 [x]\n{levels}", "/k89", ("nowhere",))
+    assert found is not None
+    assert found[:2] == (90, 0)
+
+
+def test_an_alias_that_leads_into_itself_is_followed_once() -> None:
+    assert position("a: &a [*a, b]\n", "/a", ("b",)) == (1, 11, 12)
 
 
 @given(st.text(), st.text())

@@ -107,12 +107,13 @@ SARIF = _object(
     ),
 )  # fmt: skip
 """The part of SARIF 2.1.0 that is written here, without room for anything else."""
+VALID = jsonschema.Draft202012Validator(SARIF)
 
 
 def sarif(project: Project, *arguments: str) -> dict[str, Any]:
     ended = project.agentflow("validate", "--format", "sarif", *arguments)
     document: dict[str, Any] = json.loads(ended.out)
-    jsonschema.validate(document, SARIF)
+    VALID.validate(document)
     return document["runs"][0]  # type: ignore[no-any-return]
 
 
@@ -157,7 +158,7 @@ def test_waived_findings_are_suppressed_in_sarif_and_left_out_for_github() -> No
     waived = Examination((Report("w", (), (Waiver(finding, "known"),)),))
     sources = Sources(Path())
     log = json.loads(sarif_text(waived, sources))
-    jsonschema.validate(log, SARIF)
+    VALID.validate(log)
     (result,) = log["runs"][0]["results"]
     assert result["suppressions"] == [
         {"kind": "inSource", "status": "accepted", "justification": "known"}
@@ -223,4 +224,6 @@ def test_whatever_a_finding_says_sarif_stays_valid(
     place = Place(file, line, pointer)
     finding = Finding(code="AF106", message=message or "m", hint=hint, path=path, place=place)
     log = json.loads(sarif_text(Examination((Report("w", (finding,)),)), Sources(Path())))
-    jsonschema.validate(log, SARIF)
+    # They are always the same, and take most of the time.
+    del log["runs"][0]["tool"]["driver"]["rules"]
+    VALID.validate(log)

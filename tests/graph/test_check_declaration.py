@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import Any, NotRequired, TypedDict
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, model_validator
 
 from agentflow import Budget, Node, Retry, Uses, define_workflow, field, node, route, validate
 from agentflow.graph.findings import Finding, Report
@@ -295,6 +296,58 @@ def test_a_field_that_cannot_be_validated_is_named() -> None:
     assert finding.message.startswith(
         "field 'y' of the state: no validator can be made for 5: 5 is not a Python type"
     )
+
+
+class Guarded(BaseModel):
+    x: int = 1
+    _secret: int = 2
+
+    @model_validator(mode="after")
+    def _both(self) -> Guarded:
+        return self
+
+    def model_post_init(self, context: object) -> None:
+        return None
+
+
+class GuardedToo(Guarded):
+    pass
+
+
+@dataclasses.dataclass
+class Prepared:
+    x: int = 1
+
+    def __post_init__(self) -> None:
+        self.x += 1
+
+
+class Quiet(BaseModel):
+    x: int = 1
+    _secret: int = 2
+
+
+@pytest.mark.parametrize(
+    ("state", "methods"),
+    [
+        (Guarded, ["_both", "model_post_init"]),
+        (GuardedToo, ["_both", "model_post_init"]),
+        (Prepared, ["__post_init__"]),
+        (Quiet, []),
+    ],
+)
+def test_methods_of_a_schema_that_wait_for_an_instance_are_warned_about(
+    state: Any, methods: list[str]
+) -> None:
+    report = validate(ending(), state=state)
+    name = state.__name__
+    assert [(each.code, each.message) for each in report] == [
+        (
+            "AF125",
+            f"{name}.{method} is never run: a state is checked field by field, and no {name} is made",
+        )
+        for method in methods
+    ]
 
 
 @pytest.mark.parametrize("result", [5, len, [], "NoSuchType", lambda value: value])

@@ -556,8 +556,16 @@ def test_a_state_with_attributes_offers_its_fields_and_says_which_are_not_there_
     assert not hasattr(state, "b")
     with pytest.raises(AttributeError, match="the state has no field 'b' yet"):
         state.b  # type: ignore[attr-defined] # noqa: B018
-    with pytest.raises(AttributeError):
-        state.a = 2  # type: ignore[attr-defined]
+    for name in ("a", "b"):
+        with pytest.raises(
+            AttributeError, match=f"read-only: the field '{name}' .*; return the new value"
+        ):
+            setattr(state, name, 2)
+        with pytest.raises(
+            AttributeError, match=f"read-only: the field '{name}' .*; return the new value"
+        ):
+            delattr(state, name)
+    assert state == {"a": 1}
 
 
 def test_the_attributes_of_a_state_lend_too() -> None:

@@ -10,7 +10,18 @@ import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Annotated, Any, Literal, NewType, NoReturn, Optional, TypedDict, TypeVar, Union
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NewType,
+    NoReturn,
+    NotRequired,
+    Optional,
+    TypedDict,
+    TypeVar,
+    Union,
+)
 
 import pytest
 from annotated_types import Gt
@@ -25,6 +36,7 @@ from tests.graph.typed_values import (
     Card,
     Colour,
     Employee,
+    Loose,
     Named,
     Number,
     Person,
@@ -147,6 +159,16 @@ class Lenient(enum.Enum):
         return cls.YES
 
 
+class Other(TypedDict):
+    x: int
+    y: NotRequired[list[str]]
+
+
+class Far(TypedDict):
+    x: int
+    z: int
+
+
 class Branch(TypedDict):
     name: str
     below: list[Branch]
@@ -179,6 +201,10 @@ class Caller:
         (float, Decimal, "may fit"),
         (int, datetime.datetime, "may fit"),
         (datetime.date, int, "never fits"),
+        (datetime.date, datetime.datetime, "may fit"),
+        (tuple[int, ...], Decimal, "may fit"),
+        (float, Literal[1], "may fit"),
+        (datetime.timedelta, Annotated[int, BeforeValidator(len)] | datetime.timedelta, "may fit"),
         (datetime.time, datetime.date, "never fits"),
         (None, str, "never fits"),
         (str, None, "never fits"),
@@ -208,6 +234,9 @@ class Caller:
         (list[str], Sequence[str], "fits"),
         (set[str], Sequence[str], "never fits"),
         (list[str], Iterable[int], "may fit"),
+        (tuple[int], Iterable[bytes], "may fit"),
+        (list[str], set[str], "fits"),
+        (list[list[str]], set[Any], "may fit"),
         (list[str], str, "never fits"),
         (str, list[str], "never fits"),
         (Sequence[int], list[int], "may fit"),
@@ -221,6 +250,9 @@ class Caller:
         (dict[str, int], list[str], "never fits"),
         (Point, Point, "fits"),
         (Named, Point, "may fit"),
+        (Point, Other, "may fit"),
+        (Point, Far, "never fits"),
+        (Loose, dict[str, int], "may fit"),
         (Point, Named, "never fits"),
         (Point, dict[str, Any], "fits"),
         (Point, dict[str, str], "never fits"),

@@ -40,6 +40,7 @@ class Typed(TypedDict):
     names: NotRequired[list[str]]
     flag: NotRequired[bool]
     free: NotRequired[Any]
+    bag: NotRequired[list[int] | None]
     grade: NotRequired[Literal["a", "b"] | int]
 
 
@@ -193,6 +194,20 @@ def test_none_that_is_ruled_out_on_the_way_is_none_at_no_end(state: Any) -> None
         assert report.findings == (), report.as_text()
 
 
+def test_what_several_paths_lead_to_is_told_once_with_the_shortest() -> None:
+    begin = ending(
+        "flag",
+        route.to("detour", field("flag") == True),  # noqa: E712
+        route.to("end"),
+        id="begin",
+        provides=["flag", "maybe"],
+    )
+    detour = node(nothing, id="detour", routes=[route.to("end")])
+    end = node(nothing, id="end", routes=[route.deliver("maybe", field("flag").exists())])
+    finding = only(validate(begin, detour, end, state=Typed, result=str, inputs=[]))
+    assert finding.path == ("begin", "end")
+
+
 @STATES
 def test_none_alone_at_an_end_is_none_for_sure(state: Any) -> None:
     routes = [route.deliver("maybe", field("maybe").is_none()), route.deliver("text")]
@@ -243,6 +258,21 @@ def test_a_value_that_the_contract_refuses_is_found_where_no_route_rules_it_out(
         begin, end, state=state, result=str, inputs=["text"], waive={"AF211": "a test"}
     )
     assert mended.findings == (), mended.as_text()
+
+
+def test_of_many_values_only_the_first_are_named() -> None:
+    state = TypedDict("state", {"code": Literal[tuple(range(100))]})  # type: ignore[misc] # noqa: UP013
+    finding = only(validate(ending("code"), state=state, result=Literal[0], inputs=[]))
+    assert "which may be 1 or 2 or 3 or 4 or 5 or 6 or 93 more;" in finding.message
+
+
+def test_a_field_that_is_asked_too_much_to_be_followed_is_left_to_the_run() -> None:
+    asked = [route.to("other", field("bag").contains(each)) for each in range(11)]
+    end = ending("bag", *asked, route.deliver("bag"))
+    other = node(nothing, id="other", routes=[route.finish(nothing)])
+    assert validate(end, other, state=Typed, result=Literal["x", None]).findings == ()
+    few = ending("bag", *asked[:2], route.deliver("bag"))
+    assert "AF602" in codes(validate(few, other, state=Typed, result=Literal["x", None]))
 
 
 def test_members_of_an_enum_are_values_too() -> None:

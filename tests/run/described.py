@@ -10,7 +10,8 @@ from typing import Any, TypedDict
 import anyio
 from hypothesis import strategies as st
 
-from agentflow import Node, Retry, Workflow, field, node, route, subflow
+from agentflow import Node, Retry, Uses, Workflow, field, node, route, subflow
+from agentflow.run.effects import spend
 from tests.run.reference import Act, Description, Place, Step, Way
 from tests.run.workflows import unchecked
 
@@ -38,6 +39,7 @@ FIELD = st.sampled_from(FIELDS)
 SOME_FIELDS = st.lists(FIELD, unique=True, max_size=2)
 REQUIRED: st.SearchStrategy[tuple[str, ...]] = st.sampled_from([()] * 6 + [("a",), ("c",)])
 ATTEMPTS = st.sampled_from([1, 1, 2, 3])
+USES = st.sampled_from([*[None] * 8, 0, 1, 2, 4])
 FLAVOUR = st.sampled_from([*["async", "waiting"] * 4, "plain", "timed"])
 OFTEN, SELDOM = st.sampled_from([True] * 9 + [False]), st.sampled_from([False, False, True])
 
@@ -94,6 +96,7 @@ def descriptions(depth: int = 2) -> st.SearchStrategy[Description]:
             starts_round=draw(st.booleans()),
             on_error=draw(st.sampled_from([None, *ids])),
             attempts=draw(ATTEMPTS),
+            uses=draw(USES),
             below=below,
             flavour=draw(FLAVOUR),
         )
@@ -128,6 +131,7 @@ def _node(step: Step, places: list[Place]) -> Any:
         "routes": [_route(way, plain=index % 2 == 1) for index, way in enumerate(step.ways)],
         "starts_round": step.starts_round,
         "on_error": step.on_error,
+        "uses": None if step.uses is None else Uses(tool_calls=step.uses),
         "retry": Retry(step.attempts, on=Trouble) if step.attempts > 1 else None,
         "timeout": 600 if step.flavour == "timed" else None,
     }
@@ -157,6 +161,8 @@ def _body(step: Step, places: list[Place]) -> Any:
 
     def perform(ctx: Any) -> Any:
         places.append((ctx.run_id, step.id, ctx.visit, ctx.round, ctx.attempt))
+        if step.flavour != "plain":
+            spend(ctx, "tool_calls")
         act, detail = step.acts[calls[ctx.run_id] % len(step.acts)]
         calls[ctx.run_id] += 1
         if act == "fail":

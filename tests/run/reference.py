@@ -27,7 +27,10 @@ class Way:
 
 @dataclass(frozen=True)
 class Step:
-    """A node: what it declares, and what each call of its body does, one act after the other, over and over."""
+    """A node: what it declares, and what each call of its body does, one act after the other, over and over.
+
+    A body that is not plain spends one tool call before it acts; `uses` is how many a visit of the node may spend.
+    """
 
     id: str
     acts: tuple[Act, ...]
@@ -38,6 +41,7 @@ class Step:
     starts_round: bool = False
     on_error: str | None = None
     attempts: int = 1
+    uses: int | None = None
     below: Description | None = None
     flavour: str = "async"
 
@@ -72,7 +76,10 @@ class World:
     """What everything in one run shares."""
 
     limits: dict[str, int]
-    used: dict[str, int] = field(default_factory=lambda: {"visits": 0, "rounds": 0})
+    used: dict[str, int] = field(
+        default_factory=lambda: {"visits": 0, "rounds": 0, "tool_calls": 0}
+    )
+    shares: list[list[int]] = field(default_factory=list)
     cancelled: bool = False
     places: list[Place] = field(default_factory=list)
     states: list[dict[str, int]] = field(default_factory=list)
@@ -81,6 +88,14 @@ class World:
         if self.used[limit] + 1 > self.limits.get(limit, 10**9):
             raise Ended("budget", limit)
         self.used[limit] += 1
+
+    def spend_tool_call(self) -> None:
+        """Spend of the run and of the shares of all visits that are open: the innermost and those around it."""
+        if any(share[0] == 0 for share in self.shares):
+            raise Ended("budget", "tool_calls")
+        self.spend("tool_calls")
+        for share in self.shares:
+            share[0] -= 1
 
 
 @dataclass
@@ -195,12 +210,21 @@ class Execution:
 
     def attempts(self, step: Step) -> Any:
         """The update of a visit: of the first attempt that does not fail."""
+        self.world.shares.append([-1 if step.uses is None else step.uses])
+        try:
+            return self.attempts_in_share(step)
+        finally:
+            self.world.shares.pop()
+
+    def attempts_in_share(self, step: Step) -> Any:
         visit = self.visits[step.id]
         for attempt in range(1, step.attempts + 1):
             try:
                 if step.below is not None:
                     return {"c": self.sub_workflow(step, step.below, visit, attempt)}
                 self.world.places.append((self.run_id, step.id, visit, self.turn, attempt))
+                if step.flavour != "plain":
+                    self.world.spend_tool_call()
                 act, detail = step.acts[self.calls[step.id] % len(step.acts)]
                 self.calls[step.id] += 1
                 return perform(self.world, act, detail)

@@ -297,8 +297,17 @@ class TestOneLine:
             alone(nothing).run_sync(budget=Budget(visits=0))
 
     async def test_the_twin_for_plain_code_is_refused_in_a_loop(self) -> None:
-        with pytest.raises(RuntimeError, match="lready running"):
-            alone(nothing).run_sync()
+        for twin in (alone(nothing).run_sync, Engine(alone(nothing)).run_sync):
+            with pytest.raises(RuntimeError, match=r"already running.*; await run\(\) there"):
+                twin()
+
+    def test_an_error_of_the_twin_has_no_other_behind_it(self) -> None:
+        async def fail(state: Any) -> None:
+            raise OSError("no answer")
+
+        with pytest.raises(OSError, match="no answer") as caught:
+            alone(fail).run_sync()
+        assert caught.value.__context__ is None
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="asyncio has eager tasks since Python 3.12")

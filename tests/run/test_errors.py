@@ -205,6 +205,21 @@ async def test_the_failure_of_an_error_node_goes_to_the_caller_and_tells_of_the_
     assert "LookupError: no such page" in "\n".join(caught.value.__notes__)
 
 
+async def test_an_error_node_has_no_error_node_of_its_own_while_it_is_one() -> None:
+    workflow = unchecked(
+        "w",
+        nodes=[
+            node(broken, id="a", on_error="b", routes=[END]),
+            node(broken, id="b", on_error="c", routes=[END]),
+            node(nothing, id="c", routes=[END]),
+        ],
+    )
+    seen = Recorder()
+    with pytest.raises(LookupError):
+        await workflow.run(observers=[seen])
+    assert seen.visited() == ["a", "b"]
+
+
 @pytest.mark.parametrize("own", [False, True])
 async def test_an_error_node_is_entered_once_between_two_rounds(own: bool) -> None:
     workflow = unchecked(

@@ -307,3 +307,33 @@ class TestReading:
             with pytest.raises(RuntimeError, match="nobody reads this run"):
                 found.facts()
             gate.set()
+
+
+@pytest.mark.case("P022")
+async def test_a_run_that_is_followed_fact_by_fact_takes_the_same_steps_as_one_in_one_go() -> None:
+    """A reader that lets every fact settle before it asks for the next one changes nothing of what happens."""
+
+    async def count(state: Any) -> Any:
+        return {"x": state.get("x", 0) + 1}
+
+    def loop() -> Any:
+        turn = node(count, id="turn", provides=["x"], starts_round=True,
+                    routes=[route.to("tell", lambda state: state["x"] < 3), END])  # fmt: skip
+        tell = node(nothing, id="tell", routes=[route.to("turn")])
+        return unchecked("w", nodes=[turn, tell], max_rounds=3)
+
+    whole = Recorder()
+    result = await Engine(loop(), observers=[whole]).run({}, run_id="r")
+
+    steps: list[Fact] = []
+    async with Engine(loop()).start({}, run_id="r") as run:
+        async for fact in run.facts():
+            steps.append(fact)
+            await wait_all_tasks_blocked()
+        assert await run.result() == result == {"x": 3}
+
+    def trace(facts: list[Fact]) -> list[Any]:
+        return [(fact.seq, fact.kind, fact.node_id, fact.visit, fact.round) for fact in facts]
+
+    assert trace(steps) == trace(whole.facts)
+    assert whole.visited() == ["turn", "tell", "turn", "tell", "turn"]

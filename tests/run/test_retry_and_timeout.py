@@ -12,6 +12,7 @@ from anyio import wait_all_tasks_blocked
 
 from agentflow import (
     BudgetExceeded,
+    CancelSignal,
     ContractError,
     DeliveryError,
     Divergence,
@@ -152,9 +153,23 @@ async def test_a_cancel_in_an_attempt_is_followed_by_no_other() -> None:
         ctx.run.cancel()
         raise OSError("while going down")
 
+    seen = Recorder()
     with pytest.raises(RunCancelled):
-        await alone(body, retry=Retry(3)).run()
+        await alone(body, retry=Retry(3)).run(observers=[seen])
     assert attempts == [1]
+    assert "node.retried" not in seen.kinds
+
+
+async def test_a_cancel_between_two_attempts_is_followed_by_no_other() -> None:
+    flaky, signal = Flaky(9), CancelSignal()
+
+    def backoff(failed: int) -> float:
+        signal.cancel("enough")
+        return 0
+
+    with pytest.raises(RunCancelled, match="enough"):
+        await alone(flaky, retry=Retry(9, backoff=backoff)).run(signal=signal)
+    assert flaky.attempts == [1]
 
 
 async def test_very_many_attempts_without_wait_are_possible() -> None:

@@ -21,6 +21,7 @@ LIMITS: st.SearchStrategy[dict[str, int]] = st.sampled_from(
         *[{"visits": 30}] * 4,
         *[{"visits": number} for number in (0, 1, 2, 3, 5, 8)],
         *[{"visits": 30, "rounds": number} for number in (0, 1, 2, 3, 5, 8)],
+        *[{"visits": 30, "tool_calls": number} for number in (0, 1, 2, 3, 5, 8)],
         *[{"visits": 30, "depth": number} for number in (1, 2)],
     ]
 )

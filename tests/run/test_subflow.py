@@ -240,10 +240,12 @@ async def test_a_cancel_reaches_a_loop_below_that_never_waits() -> None:
             await run.result()
 
 
-async def test_a_cancel_of_the_sub_workflow_alone_is_a_failure_of_its_node() -> None:
+@pytest.mark.parametrize("waits", [False, True])
+async def test_a_cancel_of_the_sub_workflow_alone_is_a_failure_of_its_node(waits: bool) -> None:
     async def give_up(state: Any, ctx: Any) -> None:
         ctx.signal.cancel("I give up")
-        await anyio.sleep_forever()
+        if waits:
+            await anyio.sleep_forever()
 
     async def recover(state: Any, ctx: Any) -> Any:
         return {"x": ctx.failure.message}

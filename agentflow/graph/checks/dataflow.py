@@ -100,6 +100,28 @@ def _hint(workflow: Workflow[Any], lack: Lack, code: str) -> str:
     return f"no node provides {name!r}: provide it, or declare it in inputs"
 
 
+def comparable(workflow: Workflow[Any], walk: Walk) -> Iterator[Finding]:
+    """No condition asks of a value what cannot be asked of it, such as whether `None` is less than 10."""
+    told: set[int] = set()
+    for lack, place in walk.lacks:
+        route = lack.route
+        if lack.kind != "raises" or route is None or id(route) in told:
+            continue
+        told.add(id(route))
+        node = walk.nodes[place[0].node]
+        said = walk.picture.describe(dict(lack.box), (lack.name,))
+        yield Finding(
+            code="AF207",
+            message=f"node {node.id!r}: the condition {route} raises when {said}",
+            hint="ask whether it is_none() first, or compare only what can be compared",
+            workflow=workflow.id,
+            node=node.id,
+            place=route.place or node.place,
+            path=nodes_on(walk, place),
+            details=details(walk, place),
+        )
+
+
 def unread(workflow: Workflow[Any], walk: Walk) -> Iterator[Finding]:
     """Every field that is provided is read by somebody, and no value is overwritten unseen; every input is used.
 
@@ -213,4 +235,4 @@ def _listed(ids: list[str]) -> str:
     return " and ".join(f"node {id!r}" for id in ids[:2]) + (" and others" if len(ids) > 2 else "")
 
 
-PROOFS = (assigned, unread, outputs)
+PROOFS = (assigned, comparable, unread, outputs)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from agentflow.graph.declared import unrun_methods
 from agentflow.graph.excerpt import excerpt
 from agentflow.graph.findings import Finding
 from agentflow.graph.limits import Retry, Uses
@@ -129,6 +130,19 @@ def schema(workflow: Workflow[Any]) -> Iterator[Finding]:
             )
 
 
+def unrun(workflow: Workflow[Any]) -> Iterator[Finding]:
+    """The state schema has no methods that wait for an instance of it."""
+    name = getattr(workflow.state, "__name__", "the state schema")
+    for method in unrun_methods(workflow.state) if workflow.schema.fields else ():
+        yield Finding(
+            code="AF125",
+            message=f"{name}.{method} is never run: a state is checked field by field, and no {name} is made",
+            hint="check a field by itself with a field validator, and several together in a node",
+            workflow=workflow.id,
+            place=workflow.place,
+        )
+
+
 def _unusable(result: Any) -> str:
     from agentflow.graph.contract import reason_of
     from agentflow.graph.plan import result_contract
@@ -179,4 +193,4 @@ def _at(workflow: Workflow[Any], node: Node, code: str, message: str, hint: str)
     )
 
 
-CHECKS = (ids, slips, limits, schema)
+CHECKS = (ids, slips, limits, schema, unrun)

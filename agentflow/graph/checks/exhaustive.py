@@ -26,11 +26,11 @@ def never_true(workflow: Workflow[Any], walk: Walk) -> Iterator[Finding]:
             for test in _assertions(route.when):
                 name, mask = walk.picture.masks(test)
                 if not mask:
-                    domain = walk.picture.domain(name)
+                    choices = walk.picture.domain(name).choices(test.path[1:])
                     yield Finding(
                         code="AF301",
                         message=f"node {node.id!r}: {test} can never be true",
-                        hint=f"{domain.name} can be {domain.choices()}",
+                        hint=f"{'.'.join(test.path)} can be {choices}",
                         workflow=workflow.id,
                         node=node.id,
                         place=route.place or node.place,
@@ -56,6 +56,9 @@ def covered(workflow: Workflow[Any], walk: Walk) -> Iterator[Finding]:
     for lack, place in walk.lacks:
         node = walk.nodes[place[0].node]
         if lack.kind not in ("uncovered", "unproved") or (node.id, lack.kind) in told:
+            continue
+        if not node.routes:
+            # A dead end, which has been said already.
             continue
         told.add((node.id, lack.kind))
         said = situation(walk.picture, node, lack.box)
@@ -83,12 +86,15 @@ def covered(workflow: Workflow[Any], walk: Walk) -> Iterator[Finding]:
 
 def taken(workflow: Workflow[Any], walk: Walk) -> Iterator[Finding]:
     """Every route of a visited node can be taken, and every node is visited on some data."""
-    stuck = _stuck(walk)
+    stuck = _stopped(walk).difference(id for id, _ in walk.taken)
     for node in walk.nodes.values():
         if node.id in walk.reached:
             if node.id not in stuck:
                 for at, route in enumerate(node.routes):
-                    told = any(same_route(route, other) for other in node.routes[:at])
+                    told = any(
+                        same_route(route, other) or not other.conditional
+                        for other in node.routes[:at]
+                    )
                     if (node.id, at) not in walk.taken and not told and not _hopeless(walk, route):
                         yield _never_taken(workflow, walk, node, route)
         elif node.id in workflow.shape.reachable:
@@ -102,14 +108,10 @@ def taken(workflow: Workflow[Any], walk: Walk) -> Iterator[Finding]:
             )
 
 
-def _stuck(walk: Walk) -> set[str]:
-    """Nodes that never come to a route because something they need is always missing: that has been said already."""
-    found = {
-        place[0].node
-        for lack, place in walk.lacks
-        if lack.kind in ("requires", "deliver", "finish")
-    }
-    return found.difference(id for id, _ in walk.taken)
+def _stopped(walk: Walk) -> set[str]:
+    """Nodes at which runs fail because something they need is missing: that has been said already."""
+    kinds = ("requires", "reads", "raises", "deliver", "finish")
+    return {place[0].node for lack, place in walk.lacks if lack.kind in kinds}
 
 
 def _hopeless(walk: Walk, route: Route) -> bool:
@@ -142,7 +144,7 @@ def _satisfiable(walk: Walk, condition: Condition) -> bool:
 
 def endable(workflow: Workflow[Any], walk: Walk) -> Iterator[Finding]:
     """From every visited node some end can be reached without a failure, on some data."""
-    dead = walk.endless() - _stuck(walk)
+    dead = walk.endless().difference(_stopped(walk) - walk.left)
     for node in walk.nodes.values():
         if node.id in dead and node.id in workflow.shape.can_end:
             yield Finding(

@@ -209,7 +209,8 @@ def _misspelled(workflow: Workflow[Any], node: Node) -> set[str]:
     known = workflow.shape.nodes
     named = {route.target for route in node.routes if route.target is not None}
     named |= {id for id in (node.on_error, workflow.on_error, workflow.on_limit) if id is not None}
-    close = (difflib.get_close_matches(id, known, n=1) for id in named - known.keys())
+    # Asked one by one: taking the known ids from the named ones would look at every node of the workflow each time.
+    close = (difflib.get_close_matches(id, known, n=1) for id in named if id not in known)
     return {name for names in close for name in names}
 
 

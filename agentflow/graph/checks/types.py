@@ -11,7 +11,7 @@ from agentflow.graph.findings import Finding
 from agentflow.graph.fit import filled, reading, relation, spelled, taken
 from agentflow.graph.kinds import RESULT
 from agentflow.graph.node import Node
-from agentflow.graph.proof.domain import OTHER, closed_values, members
+from agentflow.graph.proof.domain import OTHER, closed_values, either, members
 from agentflow.graph.proof.story import details, nodes_on
 
 if TYPE_CHECKING:
@@ -200,12 +200,12 @@ def _refused(
     values = [case.text for case in listed if _among(case.value, split.refused)]
     kinds = [spelled(part) for part in open if _is_one(part, split.closed)]
     if here and len(values) == len(listed) and len(kinds) == len(open):
-        yield "AF602", f"is {' or '.join([*values, *kinds])}"
+        yield "AF602", f"is {either([*values, *kinds])}"
         return
     if values:
-        yield "AF602", f"may be {' or '.join(values)}"
+        yield "AF602", f"may be {either(values)}"
     if kinds:
-        yield "AF603", f"may be {' or '.join(kinds)}"
+        yield "AF603", f"may be {either(kinds)}"
     for part in open:
         if _is_one(part, split.hollow):
             yield "AF603", f"may be {spelled(part)}, of which only an empty one will do"

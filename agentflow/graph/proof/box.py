@@ -1,7 +1,7 @@
 """Boxes: what the fields may hold after one path, each for itself; split by conditions without losing a case.
 
-A box is a mapping from path to mask. A path that it does not name is absent for sure, or no longer matters. Splitting by a
-condition gives boxes that are disjoint and together are what was there, so nothing is guessed.
+A box is a mapping from field to mask. A field that it does not name is absent for sure, or no longer matters. Splitting by a
+condition gives boxes that are disjoint and together are what was there, but for what the condition cannot be asked of.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from agentflow.graph.condition import AllOf, AnyOf, Condition, Not, Test
-from agentflow.graph.proof.domain import ABSENT, Case, Domain, domain_of
+from agentflow.graph.proof.annotation import annotation_at, field_below, members, unknown
+from agentflow.graph.proof.domain import ABSENT, Domain, domain_of
 
 if TYPE_CHECKING:
-    from agentflow.graph.schema import FieldSpec, Schema
     from agentflow.graph.workflow import Workflow
 
 __all__ = ["Box", "Frozen", "Picture", "freeze_box", "tests_of"]
@@ -41,7 +41,7 @@ def tests_of(condition: Condition) -> Iterable[Test]:
 
 
 class Picture:
-    """The finite picture of a workflow's data: a domain for each path that is named anywhere.
+    """The finite picture of a workflow's data: a domain for each field that is named anywhere.
 
     Args:
         workflow: The workflow.
@@ -54,65 +54,56 @@ class Picture:
         for condition in conditions:
             if isinstance(condition, Condition):
                 for test in tests_of(condition):
-                    tests.setdefault(_variable(test), []).append(test)
+                    tests.setdefault(test.path[0], []).append(test)
         self._schema = workflow.schema
         self._tests = tests
         self._domains: dict[str, Domain] = {}
-        # Paths below a field, and questions whether it contains something, are settled anew whenever it is written.
-        self._below: dict[str, list[str]] = {}
-        for name in tests:
-            field = name.partition(".")[0].partition("?")[0]
-            if field != name:
-                self._below.setdefault(field, []).append(name)
+
+    @property
+    def coarse(self) -> bool:
+        """Whether some field has too many cases to tell apart."""
+        return any(domain.coarse for domain in self._domains.values())
 
     def domain(self, name: str) -> Domain:
-        """The domain of a path."""
+        """The domain of a field."""
         found = self._domains.get(name)
         if found is None:
-            asked = self._tests.get(name, ())
-            if "?" in name:
-                yes, no = Case(True, "so"), Case(False, "not so")
-                found = Domain(name.replace("?", " contains "), (yes, no), dict.fromkeys(asked, 2))
-            else:
-                found = domain_of(name, annotation_at(self._schema, name), asked)
-            self._domains[name] = found
+            annotation = annotation_at(self._schema, name)
+            found = self._domains[name] = domain_of(name, annotation, self._tests.get(name, ()))
         return found
 
     def write(self, box: Box, field: str, *, sure: bool) -> None:
         """Note that a field gets any value it may hold; `sure` says whether it is written in any case."""
         mask = self.domain(field).present
         box[field] = mask if sure else box.get(field, ABSENT) | mask
-        for name in self._below.get(field, ()):
-            below = self.domain(name).present | (0 if self._sure_below(name) else ABSENT)
-            box[name] = below if sure else box.get(name, ABSENT) | below
-
-    def _sure_below(self, name: str) -> bool:
-        """Whether a path below a field exists whenever the field does, by the types on the way."""
-        if "?" in name:
-            return True
-        first, *rest = name.split(".")
-        annotation = annotation_at(self._schema, first)
-        for part in rest:
-            spec = _spec_below(annotation, part)
-            if spec is None or not (spec.required or spec.default is not None):
-                return False
-            annotation = spec.annotation
-        return True
 
     def narrow(self, box: Box, field: str, default: Callable[[], Any]) -> None:
         """Note that a field holds its default, where that can be told."""
         try:
-            value = default()
+            value = self._schema.fields[field].value.accept(default())
         except Exception:
-            # A factory of the author's may fail; then the run will, and nothing is known here.
+            # A factory of the author's may fail, or give what the field refuses; then the run will fail too.
             return
         box[field] = self.domain(field).mask_of(value) or box[field]
 
     def masks(self, test: Test) -> tuple[str, int]:
-        """The path that a test looks at, and the cases in which it is true."""
-        name = _variable(test)
-        domain = self.domain(name)
-        return name, domain.present if test.op == "exists" else domain.asked[test]
+        """The field that a question is about, and the cases in which it is true."""
+        return test.path[0], self.domain(test.path[0]).true[test]
+
+    def typed(self, test: Test) -> bool:
+        """Whether the type of what a question is about is known, so that the author can tell where asking raises."""
+        annotations: tuple[Any, ...] = (annotation_at(self._schema, test.path[0]),)
+        for part in test.path[1:]:
+            fields = [field_below(kind, part) for one in annotations for kind in members(one)]
+            annotations = tuple(spec.annotation for spec in fields if spec is not None)
+        kinds = [kind for one in annotations for kind in members(one)]
+        return bool(kinds) and not any(map(unknown, kinds))
+
+    def raising(self, test: Test, box: Box) -> int:
+        """The cases of a box in which asking raises, so that a run ends with a contract error."""
+        domain = self.domain(test.path[0])
+        mask = box.get(test.path[0], ABSENT) & ~ABSENT
+        return mask & ~domain.true[test] & ~domain.false[test]
 
     def split(
         self, condition: Condition, box: Box, noticed: Noticed
@@ -153,61 +144,30 @@ class Picture:
                 return holds, fails
         raise TypeError(f"{condition!r} is no condition as data")
 
+    def failing(self, condition: Condition, box: Box) -> list[Box]:
+        """The parts of a box in which a condition does not hold, or cannot be asked."""
+        refused: list[Box] = []
+
+        def notice(test: Test, here: Box) -> None:
+            if raising := self.raising(test, here):
+                refused.append({**here, test.path[0]: raising})
+
+        return [*self.split(condition, box, notice)[1], *refused]
+
     def _split_by_test(self, test: Test, box: Box) -> tuple[list[Box], list[Box]]:
-        name, true = self.masks(test)
-        mask = box.get(name, ABSENT)
-        field = test.path[0]
-        yes, no = mask & true, mask & ~true
-        holds: list[Box] = []
-        if yes:
-            there = box.get(field, ABSENT) & ~ABSENT
-            # What lies below a field exists only where the field does.
-            if field == name or there:
-                holds.append(
-                    {**box, field: there, name: yes} if field != name else {**box, name: yes}
-                )
-        return holds, [{**box, name: no}] if no else []
+        name = test.path[0]
+        domain, mask = self.domain(name), box.get(name, ABSENT)
+        yes, no = mask & domain.true[test], mask & (domain.false[test] | ABSENT)
+        return [{**box, name: yes}] if yes else [], [{**box, name: no}] if no else []
 
     def keep(self, box: Box, live: frozenset[str]) -> Box:
         """The box without what no longer matters."""
-        return {
-            name: mask
-            for name, mask in box.items()
-            if name.partition(".")[0].partition("?")[0] in live
-        }
+        return {name: mask for name, mask in box.items() if name in live}
 
     def describe(self, box: Mapping[str, int], names: Iterable[str]) -> str:
         """What a box says of some paths, in words."""
-        said = [self.domain(name).describe(box.get(name, ABSENT)) for name in sorted(set(names))]
+        said = []
+        for name in sorted(set(names)):
+            field, *below = name.split(".")
+            said.append(self.domain(field).describe(box.get(field, ABSENT), below))
         return ", ".join(said)
-
-
-def _variable(test: Test) -> str:
-    name = ".".join(map(str, test.path))
-    return f"{name}?{test.value!r}" if test.op == "contains" else name
-
-
-def annotation_at(schema: Schema, name: str) -> Any:
-    """The type at a dotted path, `Any` where it cannot be told."""
-    if not schema.typed:
-        return Any
-    first, *rest = name.split(".")
-    spec = schema.fields.get(first)
-    annotation: Any = Any if spec is None else spec.annotation
-    for part in rest:
-        annotation = _below(annotation, part)
-    return annotation
-
-
-def _below(annotation: Any, part: str) -> Any:
-    spec = _spec_below(annotation, part)
-    return Any if spec is None else spec.annotation
-
-
-def _spec_below(annotation: Any, part: str) -> FieldSpec | None:
-    from agentflow.graph.schema import schema_of
-    from agentflow.graph.typeddict import is_typeddict
-
-    if not (is_typeddict(annotation) or isinstance(annotation, type)):
-        return None
-    return schema_of(annotation).fields.get(part)

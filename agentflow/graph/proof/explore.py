@@ -25,7 +25,6 @@ from agentflow.graph.proof.visit import Expander
 
 if TYPE_CHECKING:
     from agentflow.graph.proof.liveness import Liveness
-    from agentflow.graph.route import Route
     from agentflow.graph.workflow import Workflow
 
 __all__ = ["CAP", "Walk"]
@@ -65,6 +64,7 @@ class Walk:
     came: dict[Place, tuple[Place, Step] | None] = field(default_factory=dict, init=False)
     lacks: list[tuple[Lack, Place]] = field(default_factory=list, init=False)
     taken: set[tuple[str, int]] = field(default_factory=set, init=False)
+    left: set[str] = field(default_factory=set, init=False)
     ends: list[tuple[Step, Place]] = field(default_factory=list, init=False)
     reached: set[str] = field(default_factory=set, init=False)
 
@@ -83,6 +83,7 @@ class Walk:
             stated = self.workflow.max_rounds
             self.rounds = 1 if stated is None else stated
         self._go()
+        self.merged |= self.picture.coarse
         self.reached = {point.node for point, _ in self.came}
 
     def endless(self) -> set[str]:
@@ -226,9 +227,10 @@ class Walk:
             point, round = place
             expansion = self.expand(point)
             self.lacks.extend((lack, place) for lack in expansion.lacks)
+            self.taken |= {(point.node, at) for at in expansion.taken}
             for step in expansion.steps:
-                if step.route is not None:
-                    self.taken.add((point.node, self._index(point.node, step.route)))
+                if step.kind != "error":
+                    self.left.add(point.node)
                 if step.kind == "end":
                     self.ends.append((step, place))
                 for after, way in self._onward(step, round, rounds, exact=exact):
@@ -254,9 +256,6 @@ class Walk:
         if step.opens and step.limit is not None and (out or not exact):
             yield (step.limit, round), step._replace(kind="limit", target=step.limit, opens=False)
 
-    def _index(self, node: str, route: Route) -> int:
-        return next(at for at, other in enumerate(self.nodes[node].routes) if other is route)
-
     def _shorter(self, rounds: float) -> int | None:
         """A number of rounds, as small as can be, after which the same is possible as after `rounds`; or `None`.
 
@@ -268,7 +267,9 @@ class Walk:
         closed: dict[Point, frozenset[Point]] = {}
         number = 1
         while layer and layer not in known and number < rounds:
-            if self.merged or number > _MOST_LAYERS:
+            if number > _MOST_LAYERS:
+                self.merged = True
+            if self.merged:
                 return None
             known[layer] = number
             for point in layer - closed.keys():

@@ -77,7 +77,7 @@ class PolicyMonitor:
                 broken = seen >= policy.count
             case "only_if" if names_a_node(policy.node, path):
                 assert policy.condition is not None
-                _, fails = picture.split(policy.condition, box, lambda _test, _box: None)
+                fails = picture.failing(policy.condition, box)
                 if fails:
                     return Lack("violation", path[-1], box=freeze_box(fails[0]))
         return Lack("violation", path[-1], box=freeze_box(box)) if broken else None

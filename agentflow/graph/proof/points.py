@@ -15,7 +15,15 @@ if TYPE_CHECKING:
 __all__ = ["Expansion", "Lack", "LackKind", "Monitor", "Passage", "Place", "Point", "Step"]
 
 LackKind = Literal[
-    "requires", "condition", "reads", "deliver", "finish", "uncovered", "unproved", "violation"
+    "requires",
+    "condition",
+    "raises",
+    "reads",
+    "deliver",
+    "finish",
+    "uncovered",
+    "unproved",
+    "violation",
 ]
 
 
@@ -84,10 +92,11 @@ class Lack:
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
-    """What may follow from a point, and what may go wrong there."""
+    """What may follow from a point, which routes match, whatever comes of it, and what may go wrong there."""
 
     steps: tuple[Step, ...]
     lacks: tuple[Lack, ...]
+    taken: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

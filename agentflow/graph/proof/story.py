@@ -62,5 +62,4 @@ def _asked(node: Node) -> Iterable[str]:
     for route in node.routes:
         if isinstance(route.when, Condition):
             for test in tests_of(route.when):
-                if test.op != "contains":
-                    yield ".".join(test.path)
+                yield ".".join(test.path)

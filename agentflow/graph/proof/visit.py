@@ -26,6 +26,7 @@ class Expander:
         self.node = walk.nodes[point.node]
         self.picture = walk.picture
         self.steps: list[Step] = []
+        self.taken: set[int] = set()
         self.lacks: list[Lack] = []
 
     def expansion(self) -> Expansion:
@@ -36,7 +37,7 @@ class Expander:
                 self._fail(box, seen)
             for seen in passage.after:
                 self._succeed(dict(box), seen)
-        return Expansion(tuple(self.steps), tuple(self.lacks))
+        return Expansion(tuple(self.steps), tuple(self.lacks), frozenset(self.taken))
 
     def _require(self, box: Box) -> bool:
         return all(self._need(box, name, "requires") for name in self.node.requires)
@@ -72,9 +73,11 @@ class Expander:
         for name in self.node.may_provide:
             self.picture.write(box, name, sure=False)
         rest, certain = [box], True
-        for route in self.node.routes:
+        for at, route in enumerate(self.node.routes):
             matched, rest, decided = self._match(route, rest)
             certain = certain and decided
+            if matched:
+                self.taken.add(at)
             for one in matched:
                 self._take(route, one, seen)
         kind: LackKind = "uncovered" if certain else "unproved"
@@ -102,6 +105,10 @@ class Expander:
 
     def _noticed(self, route: Route) -> Callable[[Test, Box], None]:
         def notice(test: Test, box: Box) -> None:
+            raising = self.picture.raising(test, box)
+            if raising and self.picture.typed(test):
+                here = freeze_box({**box, test.path[0]: raising})
+                self.lacks.append(Lack("raises", ".".join(test.path), route, here))
             if test.op not in ("exists", "is_none") and box.get(test.path[0], ABSENT) & ABSENT:
                 self.lacks.append(Lack("condition", test.path[0], route, freeze_box(box)))
 

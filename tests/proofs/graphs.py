@@ -1,0 +1,343 @@
+"""Random workflows for the proofs: small, mostly sound in structure, with conditions that hang together.
+
+A tree of forward routes reaches every node; further routes lead forward, to an end, or back to a node that starts a round. So
+most graphs have no finding of structure and come to be proved. Few fields are used by many nodes, so that what one
+condition says bears on the next.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field as attribute
+from typing import Any, Literal, NotRequired, TypedDict, TypeVar
+
+from hypothesis import settings, strategies as st
+
+from agentflow import Node, Retry, Route, Uses, Workflow, node, route
+from agentflow.graph.condition import Condition, field
+from agentflow.graph.workflow import assemble
+from tests.proofs.values import also
+
+__all__ = ["SCRIPT", "Drawn", "Script", "many", "told", "workflows"]
+
+T = TypeVar("T")
+
+
+class Level(enum.Enum):
+    """How urgent."""
+
+    LOW = 1
+    HIGH = 2
+
+
+class Service(TypedDict):
+    """A mapping below a field, in part optional."""
+
+    status: Literal["on", "off"]
+    load: NotRequired[int]
+
+
+Status = Literal["new", "open", "done"]
+
+
+class Plain(TypedDict, total=False):
+    """Nothing is there from the start but what is given."""
+
+    status: Status
+    flag: bool
+    level: Level
+    note: Literal["a", "b"] | None
+    size: int
+    text: str
+    ratio: float
+    service: Service
+    maybe: Service | None
+    items: list[str]
+    loose: Any
+    extra: str
+
+
+@dataclass
+class Filled:
+    """Most fields have defaults."""
+
+    extra: str
+    size: int
+    text: str
+    loose: Any
+    status: Status = "new"
+    flag: bool = False
+    level: Level = Level.HIGH
+    note: Literal["a", "b"] | None = None
+    ratio: float = 0.5
+    service: Service = attribute(default_factory=lambda: {"status": "off"})  # type: ignore[arg-type,return-value]
+    maybe: Service | None = None
+    items: list[str] = attribute(default_factory=list)
+
+
+also("new", "open", "done", "a", "b", "on", "off", Level.LOW, Level.HIGH)
+
+_status, _flag, _level, _note = field("status"), field("flag"), field("level"), field("note")
+_size, _text, _ratio, _items = field("size"), field("text"), field("ratio"), field("items")
+_online, _load = field("service.status"), field("service.load")
+_maybe, _loose = field("maybe.status"), field("loose")
+
+ATOMS: dict[str, list[Condition]] = {
+    "status": [
+        _status == "new",
+        _status == "open",
+        _status == "done",
+        _status != "new",
+        _status.is_in(["open", "done"]),
+        _status.is_in(["new", "closed"]),
+        _status == "closed",
+        _status.exists(),
+    ],
+    "flag": [_flag == True, _flag == False, _flag != True, _flag == 1, _flag.exists()],  # noqa: E712
+    "level": [_level == Level.LOW, _level == Level.HIGH, _level != Level.LOW, _level == 1],
+    "note": [
+        _note.is_none(),
+        _note == "a",
+        _note == "b",
+        _note != "a",
+        _note.exists(),
+        _note.is_in(["a", None]),
+    ],
+    "size": [
+        _size < 10,
+        _size >= 10,
+        _size <= 9,
+        _size == 10,
+        _size > 0,
+        _size != 0,
+        _size == True,  # noqa: E712
+        _size < 0.5,
+        _size.exists(),
+    ],
+    "text": [
+        _text == "a",
+        _text < "b",
+        _text >= "b",
+        _text.contains("a"),
+        _text.contains("ab"),
+        _text != "",
+        _text.exists(),
+    ],
+    "ratio": [_ratio < 0.5, _ratio >= 0.5, _ratio == 0.5, _ratio > 1, _ratio <= 1],
+    "service": [
+        _online == "on",
+        _online == "off",
+        _online != "on",
+        _online.exists(),
+        _load < 5,
+        _load.exists(),
+        field("service").exists(),
+    ],
+    "maybe": [
+        _maybe == "on",
+        _maybe == "off",
+        _maybe.exists(),
+        field("maybe").is_none(),
+        field("maybe").exists(),
+    ],
+    "items": [
+        _items.contains("a"),
+        _items.contains("b"),
+        _items == [],
+        _items != [],
+        _items.exists(),
+    ],
+    "loose": [_loose == 1, _loose == "x", _loose.is_none(), _loose != 1, _loose.exists()],
+    "extra": [field("extra").exists()],
+}
+"""What may be asked of each field."""
+
+UNTYPED = ("status", "flag", "note", "loose", "extra")
+"""The fields of which the same may be asked where they have no type."""
+
+
+class Script:
+    """What the nodes and functions of a workflow do in one run: set before it, used up by it.
+
+    Attributes:
+        outcomes: For each visit, in order, the update; `None` for a failure.
+        answers: For each call of a condition that is a function, in order, what it says.
+        visits: The nodes as they were visited.
+    """
+
+    def __init__(self, outcomes: list[dict[str, Any] | None], answers: list[bool]) -> None:
+        self.outcomes = outcomes
+        self.answers = answers
+        self.visits: list[str] = []
+
+
+SCRIPT: ContextVar[Script] = ContextVar("SCRIPT")
+
+
+class ScriptedFailure(Exception):
+    """The failure of a node that its script asks for."""
+
+
+def body(id: str) -> Callable[..., Any]:
+    """A node's function that does what the script says."""
+
+    async def scripted(state: Any) -> dict[str, Any]:
+        script = SCRIPT.get()
+        script.visits.append(id)
+        outcome = script.outcomes[len(script.visits) - 1]
+        if outcome is None:
+            raise ScriptedFailure(id)
+        return outcome
+
+    return scripted
+
+
+def scripted_answer(state: Any) -> bool:
+    """A condition that is a function, and answers what the script says."""
+    return SCRIPT.get().answers.pop(0)
+
+
+def whole_state(state: Any) -> dict[str, Any]:
+    """The result of a run that finishes."""
+    return dict(state)
+
+
+_SCHEMAS: tuple[Any, ...] = (Plain, Filled, Plain, None)
+_ROLES = ("", "", "p", "r", "", "rp", "m", "p", "rm")
+"""What a node may do with a field: require it, provide it, provide it at times."""
+_GIVEN = ("input", "optional", "none")
+_LENGTH = 256
+
+
+class Drawn:
+    """A random workflow, declared but not checked; `repr` tells it in one line for each node."""
+
+    def __init__(self, choices: bytes, *, most: int, rounds: tuple[int, ...]) -> None:
+        self._choices = iter(choices)
+        self.workflow = self._workflow(most, rounds)
+
+    def __repr__(self) -> str:
+        return told(self.workflow)
+
+    def _pick(self, options: Sequence[T]) -> T:
+        """One of some options; the first when choices are used up, so that a graph shrinks to the plain."""
+        return options[next(self._choices, 0) % len(options)]
+
+    def _chance(self, percent: int) -> bool:
+        return next(self._choices, 0) * 100 // 256 >= 100 - percent
+
+    def _workflow(self, most: int, rounds: tuple[int, ...]) -> Workflow[Any]:
+        schema = self._pick(_SCHEMAS)
+        known = UNTYPED if schema is None else tuple(ATOMS)
+        self.fields = list(dict.fromkeys(self._pick(known) for _ in range(self._pick((2, 1, 3)))))
+        self.count = self._pick(range(2, most + 1))
+        self.boundaries = [at for at in range(self.count) if self._chance(40)]
+        self.parents = [self._pick(range(at + 1)) for at in range(self.count - 1)]
+        given = {name: self._pick(_GIVEN) for name in self.fields}
+        if schema is Filled:
+            given |= dict.fromkeys({"extra", "size", "text", "loose"} - given.keys(), "input")
+        return assemble(
+            "random",
+            [self._node(at) for at in range(self.count)],
+            place=None,
+            state=schema,
+            inputs=[name for name, how in given.items() if how == "input"],
+            optional_inputs=[name for name, how in given.items() if how == "optional"],
+            max_rounds=self._pick(rounds) if self.boundaries else None,
+            on_error=self._pick((None, None, *self._ids())),
+            on_limit=self._pick((None, None, *self._ids())),
+        )
+
+    def _id(self, at: int) -> str:
+        return "abcdefgh"[at]
+
+    def _ids(self) -> tuple[str, ...]:
+        return tuple(self._id(at) for at in range(self.count))
+
+    def _node(self, at: int) -> Node:
+        roles = {name: self._pick(_ROLES) for name in self.fields}
+        others = [id for id in self._ids() if id != self._id(at)]
+        return node(
+            body(self._id(at)),
+            id=self._id(at),
+            requires=[name for name, role in roles.items() if "r" in role],
+            provides=[name for name, role in roles.items() if "p" in role],
+            may_provide=[name for name, role in roles.items() if "m" in role],
+            routes=self._routes(at),
+            starts_round=at in self.boundaries,
+            on_error=self._pick((None, None, None, None, *others)),
+            retry=Retry(2) if self._chance(10) else None,
+            uses=Uses(model_calls=self._pick((1, 0, 2, 3)), tool_calls=self._pick((0, 1, 2))),
+        )
+
+    def _routes(self, at: int) -> list[Route]:
+        children = [self._id(to + 1) for to, parent in enumerate(self.parents) if parent == at]
+        further = [self._id(to) for to in range(at + 1, self.count)]
+        backs = [self._id(to) for to in self.boundaries if to <= at]
+        ways = [self._way(target) for target in children]
+        for _ in range(self._pick((0, 0, 1, 2))):
+            way = self._way(self._pick(("end", *further, *backs)))
+            ways.insert(self._pick(range(len(ways) + 1)), way)
+        always = not ways or self._chance(60)
+        return [*ways, self._way(self._pick(("end", "end", *further, *backs)), always=always)]
+
+    def _way(self, target: str, *, always: bool = False) -> Route:
+        when: Any = None
+        if not always:
+            when = scripted_answer if self._chance(10) else self._condition()
+        reads = [self._pick(self.fields)] if self._chance(15) else None
+        if target != "end":
+            return route.to(target, when, reads=reads)
+        match self._pick(("finish", "deliver", "deliver", "ready")):
+            case "deliver":
+                return route.deliver(self._pick(self.fields), when)
+            case "ready" if not always:
+                return route.deliver_if_ready(self._pick(self.fields))
+            case _:
+                return route.finish(whole_state, when, reads=reads)
+
+    def _condition(self) -> Condition:
+        one = self._atom()
+        match self._pick(("one", "one", "not", "and", "or", "unless")):
+            case "not":
+                return ~one
+            case "and":
+                return one & self._atom()
+            case "or":
+                return one | self._atom()
+            case "unless":
+                return ~(one & ~self._atom())
+        return one
+
+    def _atom(self) -> Condition:
+        return self._pick(ATOMS[self._pick(self.fields)])
+
+
+def many(count: int) -> settings:
+    """So many graphs where the tests run as usual, and as many as the profile says under `make proofs`."""
+    said = settings().max_examples
+    return settings(max_examples=said if said > 1000 else count)
+
+
+def workflows(*, most: int = 5, rounds: tuple[int, ...] = (3, 1, 2, 4)) -> st.SearchStrategy[Drawn]:
+    """Workflows of at most `most` nodes; all choices are drawn at once, which is many times faster than one by one."""
+    choices = st.binary(min_size=_LENGTH, max_size=_LENGTH)
+    return choices.map(lambda made: Drawn(made, most=most, rounds=rounds))
+
+
+def told(workflow: Workflow[Any]) -> str:
+    """A workflow in a line for each node, for whoever has to understand a counter-example."""
+    said = {
+        name: getattr(workflow, name)
+        for name in ("inputs", "optional_inputs", "max_rounds", "on_error", "on_limit")
+        if getattr(workflow, name)
+    }
+    lines = [f"\nstate: {getattr(workflow.state, '__name__', None)}, {said}"]
+    for one in workflow.nodes:
+        declared = ("starts_round", "requires", "provides", "may_provide", "on_error")
+        of_node = [f"{name}={value}" for name in declared if (value := getattr(one, name))]
+        ways = [f"{way}" + (f" reads {way.reads}" if way.reads else "") for way in one.routes]
+        lines.append(f"  {' '.join((one.id, *of_node))} -> {'; '.join(ways)}")
+    return "\n".join(lines)

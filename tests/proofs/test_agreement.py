@@ -1,0 +1,95 @@
+"""Agreement: over random graphs the report is what brute force finds, no less, and below the cap no more."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+
+from agentflow import Finding
+from agentflow.graph.checks import dataflow, exhaustive
+from agentflow.graph.proof.explore import Walk
+from tests.proofs.agreement import Saying, expected, found_in, is_proved, saying_of, sayings
+from tests.proofs.explorer import Explorer, Place
+from tests.proofs.graphs import Drawn, many, workflows
+
+pytestmark = pytest.mark.proof
+
+ERRORS = {"AF201", "AF202", "AF203", "AF204", "AF205", "AF207", "AF302", "AF304"}
+"""What a run can come to, in contrast to what no run ever comes to."""
+
+
+@many(300)
+@given(workflows())
+def test_a_report_says_all_that_brute_force_finds_and_below_the_cap_nothing_else(
+    drawn: Drawn,
+) -> None:
+    workflow = drawn.workflow
+    if not is_proved(workflow.report):
+        return
+    said, true = found_in(workflow.report), expected(workflow, Explorer(workflow))
+    if Walk(workflow).merged:
+        assert _problems(true) <= _problems(said)
+    else:
+        assert said == true
+
+
+@many(60)
+@given(workflows(most=4, rounds=(1000, 50, 7, 1001)))
+def test_a_thousand_rounds_are_proved_like_a_few(drawn: Drawn) -> None:
+    workflow = drawn.workflow
+    if is_proved(workflow.report) and not Walk(workflow).merged:
+        assert found_in(workflow.report) == expected(workflow, Explorer(workflow))
+
+
+@many(150)
+@given(workflows())
+def test_paths_that_are_merged_only_make_a_report_stricter(drawn: Drawn) -> None:
+    workflow = drawn.workflow
+    if not is_proved(workflow.report):
+        return
+    explorer, walk = Explorer(workflow), Walk(workflow, cap=1)
+    proofs = (dataflow.assigned, dataflow.comparable, exhaustive.covered)
+    said = sayings(finding for proof in proofs for finding in proof(workflow, walk))
+    assert _problems(expected(workflow, explorer)) <= _problems(said)
+    assert explorer.reached <= walk.reached
+    assert explorer.taken <= walk.taken
+    assert walk.endless() <= explorer.endless | (walk.reached - explorer.reached)
+
+
+def _problems(said: set[Saying]) -> set[Saying]:
+    """What can go wrong; of merged paths it is not known which of them enter a node for an error."""
+    plain = {one._replace(code="AF201") if one.code == "AF202" else one for one in said}
+    return {one for one in plain if one.code in ERRORS}
+
+
+@many(150)
+@given(workflows())
+def test_every_printed_path_can_be_run_and_none_is_shorter(drawn: Drawn) -> None:
+    workflow = drawn.workflow
+    if not is_proved(workflow.report) or Walk(workflow).merged:
+        return
+    explorer = Explorer(workflow)
+    for finding in workflow.report.findings:
+        if finding.code in ERRORS:
+            _replay(explorer, finding)
+
+
+def _replay(explorer: Explorer, finding: Finding) -> None:
+    said = sayings([finding])
+
+    def fails_so(place: Place) -> bool:
+        visit = explorer.visit(place[0])
+        return place[0].node == finding.node and any(
+            said == {saying_of(explorer, place[0].node, problem)}
+            for problem in visit.failing | visit.warned
+        )
+
+    if any("rounds are out" in line for line in finding.details):
+        # Of many rounds a path to `on_limit` tells only as many as it takes to see why.
+        openings = sum("begins" in line for line in finding.details)
+        assert openings < explorer.rounds
+        explorer = Explorer(explorer.workflow, rounds=openings + 1)
+        assert any(map(fails_so, explorer.along(finding.path))), finding.as_text()
+        return
+    assert any(map(fails_so, explorer.along(finding.path))), finding.as_text()
+    assert explorer.nearest(fails_so) == len(finding.path), finding.as_text()
