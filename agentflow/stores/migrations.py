@@ -15,6 +15,8 @@ def newest(session: Session, dialect: Dialect, name: str) -> bool:
     Raises:
         StoreError: They are of one that it does not know.
     """
+    if not session.rows("find_schema", {}):
+        return False
     return _version(session, dialect, name) == len(dialect.migrations)
 
 
@@ -24,18 +26,15 @@ def migrate(session: Session, dialect: Dialect, name: str) -> None:
     Raises:
         StoreError: They are of a version that this code does not know.
     """
+    session.script(dialect.statements["make_schema"])
     version = _version(session, dialect, name)
-    if version is None:
-        session.script(dialect.statements["make_schema"])
-    for at, migration in enumerate(dialect.migrations[version or 0 :], start=(version or 0) + 1):
+    for at, migration in enumerate(dialect.migrations[version:], start=version + 1):
         for statement in migration:
             session.script(statement)
         session.change("add_schema_version", {"version": at})
 
 
-def _version(session: Session, dialect: Dialect, name: str) -> int | None:
-    if not session.rows("find_schema", {}):
-        return None
+def _version(session: Session, dialect: Dialect, name: str) -> int:
     version: int = session.rows("schema_version", {})[0][0]
     known = len(dialect.migrations)
     if version > known:

@@ -5,22 +5,23 @@ Run as `python -m tests.stores.driver_process WORK URL [ARGUMENT…]`.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import resource
 import sqlite3
 import sys
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import anyio
-import anyio.lowlevel
+import anyio.to_thread
 
 from agentflow.errors import StaleClaim, StoreError
 from agentflow.run.entries import Claim, Entry
 from agentflow.run.ports import Store
 from agentflow.run.registry import load_store
+from agentflow.stores.driver import ThreadTime
 from agentflow.stores.postgresql import PostgresqlStore
 from agentflow.stores.sqlite import SqliteStore
 from agentflow.testing.store_check import claimed, entries, new_run, opened
@@ -43,43 +44,50 @@ async def drive(url: str, backend: str) -> None:
         say(number)
 
 
-async def fight(url: str, name: str, goal: str) -> None:
-    """Claim a run as often as it can be had, and write to it, until it is long enough or somebody else has it."""
-    async with opened(lambda: _on_a_machine_of_its_own(url, name)) as store:
+async def fight(url: str, name: str, robberies: str) -> None:
+    """Claim a run and write to it, until it was taken away so many times; whoever is there first ends it."""
+    left = int(robberies)
+    async with opened(lambda: _always_taken_for_dead(url, name)) as store:
+        say("ready")
+        await anyio.to_thread.run_sync(sys.stdin.readline)
         while True:
             found = await store.claim("run", new=new_run())
             if isinstance(found, Claim):
-                if await _write_a_little(store, found, name, int(goal)):
-                    break
-            elif found is not None and found.last >= int(goal):
+                try:
+                    await _write_a_little(store, found, name)
+                    await store.append(found, [], status="interrupted" if left else "completed")
+                except StaleClaim:
+                    say("lost", found.epoch)
+                    left = max(0, left - 1)
+            elif found is not None and found.status == "completed":
                 break
-            await anyio.lowlevel.checkpoint()
 
 
-def _on_a_machine_of_its_own(url: str, name: str) -> Store:
-    # Each takes the other for dead after next to no time, though both live: only the epoch keeps them apart.
+class Leaping(ThreadTime):
+    """A time in which every lease of somebody else has run out already."""
+
+    def __init__(self) -> None:
+        self.readings = 0
+
+    def now(self) -> datetime:
+        self.readings += 1
+        return super().now() + timedelta(hours=self.readings)
+
+
+def _always_taken_for_dead(url: str, name: str) -> Store:
+    # Only the epoch keeps the two apart.
     if url.startswith("sqlite"):
-        return SqliteStore(
-            url.removeprefix("sqlite:///"), lease=0.02, machine=name, durability="relaxed"
-        )
-    return PostgresqlStore(url, lease=0.02, machine=name)
+        path = url.removeprefix("sqlite:///")
+        return SqliteStore(path, machine=name, durability="relaxed", time=Leaping())
+    return PostgresqlStore(url, machine=name, time=Leaping())
 
 
-async def _write_a_little(store: Store, claim: Claim, name: str, goal: int) -> bool:
+async def _write_a_little(store: Store, claim: Claim, name: str) -> None:
     last = claim.info.last
-    for number in range(last + 1, last + 1 + 7):
+    for number in range(last + 1, last + 8):
         body = json.dumps({"by": name, "epoch": claim.epoch})
-        try:
-            await store.append(claim, [Entry(number, "visit", body)])
-        except StaleClaim:
-            say("lost", claim.epoch)
-            return False
+        await store.append(claim, [Entry(number, "visit", body)])
         say("wrote", number, claim.epoch)
-        if number >= goal:
-            return True
-    with contextlib.suppress(StaleClaim):
-        await store.append(claim, [], status="interrupted")
-    return False
 
 
 async def fill(url: str, seed: str) -> None:

@@ -2,7 +2,7 @@
 SELECT 1 WHERE to_regclass('agentflow_schema') IS NOT NULL;
 
 -- name: make_schema
-CREATE TABLE agentflow_schema (version BIGINT PRIMARY KEY);
+CREATE TABLE IF NOT EXISTS agentflow_schema (version BIGINT PRIMARY KEY);
 
 -- name: schema_version
 SELECT coalesce(max(version), 0) FROM agentflow_schema;

@@ -2,7 +2,7 @@
 SELECT name FROM sqlite_master WHERE type = 'table' AND name = 'agentflow_schema';
 
 -- name: make_schema
-CREATE TABLE agentflow_schema (version INTEGER PRIMARY KEY);
+CREATE TABLE IF NOT EXISTS agentflow_schema (version INTEGER PRIMARY KEY);
 
 -- name: schema_version
 SELECT coalesce(max(version), 0) FROM agentflow_schema;
