@@ -18,7 +18,13 @@ from agentflow.run.attempts import attempt_until_done
 from agentflow.run.context import NodeContext
 from agentflow.run.decide import Failure
 from agentflow.run.facts import limit_data
-from agentflow.run.redo import go_on_from, record_commit, record_failure, redo
+from agentflow.run.redo import (
+    first_state_again,
+    go_on_from,
+    record_commit,
+    record_failure,
+    redo,
+)
 
 if TYPE_CHECKING:
     from agentflow.graph.frozen import State
@@ -99,9 +105,9 @@ class Frame:
     async def execute(self, input: Mapping[str, Any] | None) -> Any:
         """Run the workflow from its entry to an end, and return the checked result."""
         self.signal.raise_if_cancelled()
-        self.state = decide.first_state(self.plan, input)
         journal = self.run.journal
         began = journal is not None and journal.began(self.path)
+        self.state = (first_state_again if began else decide.first_state)(self.plan, input)
         if journal is not None:
             self._past = journal.visits_of(self.path)
         resumed = journal is not None and journal.resumed and self.above is None

@@ -14,10 +14,18 @@ from agentflow.run.journal import Journal, restored, stored
 
 if TYPE_CHECKING:
     from agentflow.graph.contract import Contract
-    from agentflow.graph.plan import PlanNode, PlanRoute
+    from agentflow.graph.frozen import State
+    from agentflow.graph.plan import Plan, PlanNode, PlanRoute
     from agentflow.run.frame import Frame
 
-__all__ = ["accepted_again", "go_on_from", "record_commit", "record_failure", "redo"]
+__all__ = [
+    "accepted_again",
+    "first_state_again",
+    "go_on_from",
+    "record_commit",
+    "record_failure",
+    "redo",
+]
 
 
 async def record_commit(
@@ -140,6 +148,18 @@ def _snapshot(frame: Frame, target: PlanNode) -> dict[str, Any]:
     }
 
 
+def first_state_again(plan: Plan, input: Mapping[str, Any] | None) -> State:
+    """The state that a run has started with before.
+
+    Raises:
+        IncompatibleRun: The definition of today does not take its input.
+    """
+    try:
+        return decide.first_state(plan, input)
+    except ContractError as error:
+        raise IncompatibleRun(f"the input of the run does not fit any more: {error}") from error
+
+
 def go_on_from(frame: Frame, snapshot: Mapping[str, Any]) -> PlanNode:
     """Bring a frame to where a snapshot was taken, and return the node to visit.
 
@@ -159,6 +179,8 @@ def go_on_from(frame: Frame, snapshot: Mapping[str, Any]) -> PlanNode:
     fields = {}
     for name, data in snapshot["state"].items():
         spec = plan.schema.fields.get(name)
+        if spec is None and plan.schema.typed:
+            raise IncompatibleRun(f"the state has no field {name!r} any more")
         fields[name] = accepted_again(name, ANY if spec is None else spec.value, data)
     write(frame.state, fields)
     return target

@@ -1,16 +1,20 @@
-"""A store whose process dies at a chosen write, before or after it, as often as the test likes."""
+"""Stores that fail: one whose process dies at a chosen write, before or after it, and one that fails a single call."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from agentflow import Engine, Workflow
 from agentflow.errors import StoreError
 from agentflow.run.entries import Claim, Entry, NewRun, RunInfo, StoredStatus
+from agentflow.run.ports import Clock
+from agentflow.run.run import Run
 from agentflow.stores.memory import MemoryStore
 
-__all__ = ["Crashed", "CrashingStore"]
+__all__ = ["Crashed", "CrashingStore", "FailingStore", "process"]
 
 
 class Crashed(StoreError):
@@ -81,3 +85,74 @@ class CrashingStore:
     def _die(self) -> None:
         self.dead = True
         raise Crashed(f"the process died at write {self.writes}")
+
+
+class FailingStore(CrashingStore):
+    """A store one call of which fails, and that works again afterwards.
+
+    Args:
+        inner: The store.
+        call: Which method fails: `claim`, `append`, `read` or `find`.
+        at: Which call of it, from 1.
+        done: Whether an append has happened all the same, and only the word of it was lost.
+    """
+
+    def __init__(self, inner: MemoryStore, call: str, at: int, *, done: bool = False) -> None:
+        super().__init__(inner, 0, before=True)
+        self._call = call
+        self._at = at
+        self._done = done
+        self.calls: Counter[str] = Counter()
+
+    async def claim(
+        self, run_id: str, *, new: NewRun | None = None, suspended: bool = False
+    ) -> Claim | RunInfo | None:
+        self._count("claim")
+        return await self.inner.claim(run_id, new=new, suspended=suspended)
+
+    async def append(
+        self,
+        claim: Claim,
+        entries: Sequence[Entry],
+        *,
+        status: StoredStatus | None = None,
+        due: datetime | None = None,
+    ) -> None:
+        if self._done:
+            await self.inner.append(claim, entries, status=status, due=due)
+        self._count("append")
+        if not self._done:
+            await self.inner.append(claim, entries, status=status, due=due)
+
+    async def read(self, run_id: str, *, after: int | None = None) -> list[Entry]:
+        self._count("read")
+        return await self.inner.read(run_id, after=after)
+
+    async def find(self, **options: Any) -> list[RunInfo]:
+        self._count("find")
+        return await self.inner.find(**options)
+
+    def _count(self, call: str) -> None:
+        self.calls[call] += 1
+        if call == self._call and self.calls[call] == self._at:
+            raise StoreError(f"the line was cut at {call} {self._at}")
+
+
+async def process(
+    workflow: Workflow[Any],
+    store: Any,
+    input: Mapping[str, Any] | None = None,
+    *,
+    run_id: str = "r",
+    clock: Clock | None = None,
+    model: Any = None,
+    tools: Iterable[Any] = (),
+    **options: Any,
+) -> Run[Any]:
+    """What one process does of a run, until the run or the process has ended."""
+    async with (
+        Engine(workflow, store=store, clock=clock, model=model, tools=tools) as engine,
+        engine.start(input, run_id=run_id, **options) as run,
+    ):
+        await run.settled()
+    return run
