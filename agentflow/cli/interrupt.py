@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM as a cancel: the first asks the run to end, the second ends the process."""
+"""Ctrl-C and SIGTERM as a cancel or a stop: the first asks the run to end, the second ends the process."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ _SHOW_CURSOR = b"\x1b[?25h"
 
 
 @contextlib.contextmanager
-def interrupts(cancel: CancelSignal, told: Callable[[str], object]) -> Iterator[None]:
+def interrupts(
+    cancel: CancelSignal, told: Callable[[str], object], *, stop: CancelSignal | None = None
+) -> Iterator[None]:
     """While the block lasts, the first signal cancels `cancel`, and the second ends the process.
 
     Signals are seen by a thread of their own, as bytes in a socket: also while a node keeps the event loop and the main
@@ -31,11 +33,12 @@ def interrupts(cancel: CancelSignal, told: Callable[[str], object]) -> Iterator[
     Args:
         cancel: What the first signal cancels.
         told: Is called with a line for the user when it does; from the thread.
+        stop: What SIGTERM cancels instead, where a run can be left to go on later.
     """
     watching, written = socket.socketpair()
     written.setblocking(False)
     watcher = threading.Thread(
-        target=_watch, args=(watching, cancel, told), name="agentflow interrupts", daemon=True
+        target=_watch, args=(watching, cancel, stop, told), name="agentflow interrupts", daemon=True
     )
     watcher.start()
     wakeup = signal.set_wakeup_fd(written.fileno(), warn_on_full_buffer=False)
@@ -54,7 +57,12 @@ def interrupts(cancel: CancelSignal, told: Callable[[str], object]) -> Iterator[
         watching.close()
 
 
-def _watch(watching: socket.socket, cancel: CancelSignal, told: Callable[[str], object]) -> None:
+def _watch(
+    watching: socket.socket,
+    cancel: CancelSignal,
+    stop: CancelSignal | None,
+    told: Callable[[str], object],
+) -> None:
     asked = False
     # The numbers of signals come as bytes, of others too; the end of the block closes the other side.
     while number := watching.recv(1):
@@ -64,10 +72,12 @@ def _watch(watching: socket.socket, cancel: CancelSignal, told: Callable[[str], 
         if asked:
             _end(128 + number[0])
         asked = True
+        stopping = stop is not None and number[0] == signal.SIGTERM
+        doing = "stopping at the next record" if stopping else "cancelling"
         with contextlib.suppress(OSError, ValueError):
             # Nobody may be there to be told any more; the run is to end all the same.
-            told("cancelling; once more ends the process at once")
-        cancel.cancel(reason)
+            told(f"{doing}; once more ends the process at once")
+        (stop if stop is not None and stopping else cancel).cancel(reason)
 
 
 def _end(code: int) -> None:

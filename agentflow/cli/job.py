@@ -4,24 +4,31 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, NoReturn, TextIO
 
 import anyio
 
-from agentflow.cli.failure import failure_lines
+from agentflow.cli.asking import answers_from_terminal, can_ask
 from agentflow.cli.interrupt import interrupts
 from agentflow.cli.outcome import Outcome
-from agentflow.cli.styled import write_lines
-from agentflow.errors import RunCancelled
+from agentflow.cli.refusal import refuse
+from agentflow.cli.telling import Words, tell
+from agentflow.errors import RunCancelled, RunSuspended, StoreError
 from agentflow.graph.limits import Budget
 from agentflow.observers import console_progress
 from agentflow.run.engine import Engine
 from agentflow.run.facts import Fact
+from agentflow.run.options import ResumeOptions
+from agentflow.run.run import Run
 from agentflow.run.signal import CancelSignal
 
-__all__ = ["Job", "perform"]
+__all__ = ["Job", "Start", "perform"]
+
+Start = Callable[[ResumeOptions], Awaitable[Run[Any]]]
+"""Makes a run that has not begun, when its engine is open; or ends the command."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,31 +37,58 @@ class Job:
 
     Args:
         engine: The engine that runs it.
-        input: The fields of its input.
+        start: Makes the run.
+        words: How a shell names what it takes to go on with it.
         budget: Limits besides the engine's.
         timeout: Seconds after which it is cancelled.
-        run_id: An id for it.
+        grace: Seconds that the visit under way gets when the process is asked to terminate.
     """
 
     engine: Engine[Any]
-    input: dict[str, Any] | None
-    budget: Budget | None = None
-    timeout: float | None = None
-    run_id: str | None = None
+    start: Start
+    words: Words
+    budget: Budget | None
+    timeout: float | None
+    grace: float
 
 
 def perform(job: Job, stdout: TextIO, *, json: bool, quiet: bool, verbose: bool) -> int:
-    """Run it, show how it goes, tell how it ended, and return the exit code."""
+    """Run it, show how it goes, ask what it asks, tell how it ended, and return the exit code."""
 
     async def main() -> int:
-        with _progress(job, quiet=quiet, verbose=verbose) as progress:
-            outcome = await _followed(job, progress)
-        _tell(outcome, stdout, json=json, verbose=verbose)
+        async with job.engine:
+            outcome = await _until_it_stops(job, quiet=quiet, verbose=verbose)
+        tell(outcome, stdout, job.words, json=json, verbose=verbose)
         if outcome.abandoned:
             _leave(outcome.exit_code, stdout)
         return outcome.exit_code
 
-    return anyio.run(main)
+    try:
+        return anyio.run(main)
+    except StoreError as error:
+        # What a run meets in its store is told as its end; this one stood in the way before or after it.
+        refuse(str(error))
+
+
+async def _until_it_stops(job: Job, *, quiet: bool, verbose: bool) -> Outcome:
+    """Follow the run, and let it go on with whatever somebody at the terminal answers."""
+    start = job.start
+    while True:
+        with _progress(job, quiet=quiet, verbose=verbose) as progress:
+            outcome = await _followed(job, start, progress)
+        if not outcome.requests or not can_ask():
+            return outcome
+        answers = answers_from_terminal(outcome.requests)
+        if not answers:
+            return outcome
+        start = _answering(job.engine, outcome.run_id, answers)
+
+
+def _answering(engine: Engine[Any], run_id: str, answers: dict[str, Any]) -> Start:
+    async def start(options: ResumeOptions) -> Run[Any]:
+        return engine.reopen(run_id, answers, **options)
+
+    return start
 
 
 def _progress(job: Job, *, quiet: bool, verbose: bool) -> AbstractContextManager[Any]:
@@ -76,58 +110,57 @@ class _Abandoned:
         self.seen = True
 
 
-async def _followed(job: Job, progress: Any) -> Outcome:
-    interrupted = CancelSignal()
+async def _followed(job: Job, start: Start, progress: Any) -> Outcome:
+    interrupted, stopping = CancelSignal(), CancelSignal()
     signals = [interrupted, *([CancelSignal.after(job.timeout)] if job.timeout else [])]
     abandoned = _Abandoned()
-    observers = [abandoned, *([progress] if progress is not None else [])]
-    workflow = job.engine.workflow
+    options = ResumeOptions(
+        signal=CancelSignal.any(*signals),
+        budget=job.budget,
+        observers=[abandoned, *([progress] if progress is not None else [])],
+    )
     value, error = None, None
-    with interrupts(interrupted, progress.note if progress is not None else _note):
-        async with (
-            job.engine as engine,
-            engine.start(
-                job.input,
-                run_id=job.run_id,
-                signal=CancelSignal.any(*signals),
-                budget=job.budget,
-                observers=observers,
-            ) as run,
-        ):
+    stop = None if job.engine.store is None else stopping
+    note = progress.note if progress is not None else _note
+    with interrupts(interrupted, note, stop=stop):
+        async with await start(options) as run, anyio.create_task_group() as group:
+            group.start_soon(_drain, job, stopping)
             try:
                 value = await run.result()
+            except RunSuspended:
+                # That is no error: what it waits for is in the run.
+                pass
             except (Exception, SystemExit) as raised:
                 error = raised
+            group.cancel_scope.cancel()
     if isinstance(error, RunCancelled) and job.timeout and not interrupted.fired:
         error = RunCancelled(f"timed out after {job.timeout:g} s")
+    return _outcome(run, value, error, abandoned=abandoned.seen)
+
+
+async def _drain(job: Job, stopping: CancelSignal) -> None:
+    await stopping.wait()
+    await job.engine.drain(job.grace)
+
+
+def _outcome(run: Run[Any], value: Any, error: BaseException | None, *, abandoned: bool) -> Outcome:
     return Outcome(
         run_id=run.id,
-        workflow=workflow.id,
-        version=workflow.version,
+        workflow=run.workflow.id,
+        version=run.workflow.version,
         status=run.status,
         value=value,
         error=error,
         used=run.ledger.as_dict(),
         allowed=dict(run.ledger.budget.limits()),
-        abandoned=abandoned.seen,
+        abandoned=abandoned,
+        requests=run.requests,
+        due=run.due,
     )
 
 
 def _note(text: str) -> None:
     sys.stderr.write(f"{text}\n")
-
-
-def _tell(outcome: Outcome, stdout: TextIO, *, json: bool, verbose: bool) -> None:
-    if outcome.error is not None:
-        lines = failure_lines(
-            outcome.error, run_id=outcome.run_id, workflow=outcome.workflow, verbose=verbose
-        )
-        write_lines(lines, sys.stderr)
-    if json:
-        stdout.write(outcome.document() + "\n")
-    elif outcome.error is None:
-        stdout.write(outcome.result_text() + "\n")
-    stdout.flush()
 
 
 def _leave(code: int, stdout: TextIO) -> NoReturn:

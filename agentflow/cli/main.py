@@ -9,7 +9,18 @@ from typing import Annotated
 import typer
 
 import agentflow
-from agentflow.cli import explain, graph, run, schema, validate
+from agentflow.cli import (
+    cancel,
+    explain,
+    graph,
+    prune,
+    resume,
+    run,
+    runs,
+    schema,
+    show,
+    validate,
+)
 
 __all__ = ["app", "main"]
 
@@ -24,6 +35,11 @@ app.command("validate")(validate.validate)
 app.command("explain")(explain.explain)
 app.command("graph")(graph.graph)
 app.command("run")(run.run)
+app.command("runs")(runs.runs)
+app.command("show")(show.show)
+app.command("resume")(resume.resume)
+app.command("cancel")(cancel.cancel)
+app.command("prune")(prune.prune)
 app.command("schema")(schema.schema)
 
 

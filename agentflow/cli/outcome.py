@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
-from agentflow.errors import AgentflowError, RunCancelled
+from agentflow.errors import AgentflowError, RunCancelled, RunConflict, RunInterrupted
+from agentflow.run.suspension import Request
 
 __all__ = ["Outcome"]
 
@@ -19,12 +21,14 @@ class Outcome:
         run_id: The run.
         workflow: The id of its workflow.
         version: The version of that.
-        status: `completed`, `failed` or `cancelled`.
+        status: `completed`, `failed` or `cancelled`; a durable run may have stopped as `suspended` or `interrupted` too.
         value: The result; `None` unless it completed.
-        error: What it raised; `None` if it completed.
+        error: What it raised; `None` if it completed or waits.
         used: What was spent, by limit.
         allowed: The limits that were set.
         abandoned: Whether code was left behind that did not stop.
+        requests: What it waits for, if it is suspended.
+        due: Till when it waits at most.
     """
 
     run_id: str
@@ -36,11 +40,17 @@ class Outcome:
     used: dict[str, float]
     allowed: dict[str, float]
     abandoned: bool
+    requests: tuple[Request, ...] = ()
+    due: datetime | None = None
 
     @property
     def exit_code(self) -> int:
-        """0 completed, 130 cancelled, 1 failed."""
-        return {"completed": 0, "cancelled": 130}.get(self.status, 1)
+        """0 completed, 1 failed, 2 not begun for what the user gave, 3 suspended, 130 cancelled, 143 stopped to go on later."""
+        if isinstance(self.error, RunConflict):
+            return 2
+        if isinstance(self.error, RunInterrupted):
+            return 143
+        return {"completed": 0, "suspended": 3, "cancelled": 130}.get(self.status, 1)
 
     def result_text(self) -> str:
         """The result as a person wants it: text as it is, anything else as JSON."""
@@ -48,16 +58,18 @@ class Outcome:
 
     def document(self) -> str:
         """Everything about the end as one JSON document."""
-        return _json(
-            {
-                "run_id": self.run_id,
-                "workflow": {"id": self.workflow, "version": self.version},
-                "status": self.status,
-                "result": self.value,
-                "error": None if self.error is None else _error(self.error),
-                "ledger": {"used": self.used, "allowed": self.allowed},
-            }
-        )
+        document = {
+            "run_id": self.run_id,
+            "workflow": {"id": self.workflow, "version": self.version},
+            "status": self.status,
+            "result": self.value,
+            "error": None if self.error is None else _error(self.error),
+            "ledger": {"used": self.used, "allowed": self.allowed},
+        }
+        if self.status == "suspended":
+            document["requests"] = [request.as_dict() for request in self.requests]
+            document["due"] = None if self.due is None else self.due.isoformat()
+        return _json(document)
 
 
 def _error(error: BaseException) -> dict[str, Any]:

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from agentflow.cli.run_options import (
+    GRACE,
+    BudgetOption,
+    GraceOption,
+    JsonOption,
+    ModelOption,
+    QuietOption,
+    TimeoutOption,
+    VerboseOption,
+)
+from agentflow.cli.store import StoreOption
+
 if TYPE_CHECKING:
-    from agentflow.cli.importing import Imports
-    from agentflow.cli.job import Job
+    from agentflow.cli.job import Start
+    from agentflow.run.engine import Engine
+    from agentflow.run.options import ResumeOptions
+    from agentflow.run.run import Run
 
 __all__ = ["run"]
 
@@ -31,81 +45,62 @@ def run(
             help="The fields of the input, as a JSON object.",
         ),
     ] = None,
-    model: Annotated[
+    model: ModelOption = None,
+    budget: BudgetOption = None,
+    timeout: TimeoutOption = None,
+    store: StoreOption = None,
+    run_id: Annotated[
         str | None,
         typer.Option(
-            "--model",
-            metavar="MODEL",
-            help="provider:model, or module:attribute of a model object.",
+            "--run-id",
+            metavar="ID",
+            help="An id for the run. With a store, a run of that id goes on or tells how it ended.",
         ),
     ] = None,
-    budget: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--budget",
-            metavar="NAME=VALUE",
-            help="A hard limit, such as model_calls=3; repeatable.",
-        ),
-    ] = None,
-    timeout: Annotated[
-        float | None,
-        typer.Option("--timeout", metavar="SECONDS", help="Cancel the run after so long."),
-    ] = None,
-    run_id: Annotated[
-        str | None, typer.Option("--run-id", metavar="ID", help="An id for the run.")
-    ] = None,
-    json: Annotated[
-        bool,
-        typer.Option("--json", help="Print one JSON document: result, status, ledger, run id."),
-    ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Show every fact, and whole tracebacks.")
-    ] = False,
+    grace: GraceOption = GRACE,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
 ) -> None:
     """Run a workflow: progress on stderr, the result on stdout.
 
-    The first Ctrl-C cancels the run, the second ends the process. Exit code 0: completed. 1: failed. 2: bad usage or
-    input. 130: cancelled.
+    With a store the run is durable: it survives its process, and may wait for answers, which are asked for on a terminal.
+
+    The first Ctrl-C cancels the run, the second ends the process. SIGTERM cancels too; with a store it leaves the run
+    where it can go on. Exit code 0: completed. 1: failed. 2: bad usage or input. 3: suspended. 130: cancelled. 143:
+    interrupted.
     """
     from agentflow.cli.importing import Imports
     from agentflow.cli.job import perform
     from agentflow.cli.output import claimed_stdout
+    from agentflow.cli.run_input import input_of
+    from agentflow.cli.run_options import bound_engine, job_of
 
     with claimed_stdout() as stdout, Imports() as imports:
-        job = _job(
-            target, imports, input=input, model=model, budget=budget, timeout=timeout, run_id=run_id
+        # Stdin first: a module that reads it must not get what was meant for the run.
+        given = input_of(input)
+        engine = bound_engine(target, imports, store=store, model=model)
+        job = job_of(
+            engine,
+            _start(engine, given, run_id),
+            target=target,
+            store=store,
+            budget=budget,
+            timeout=timeout,
+            grace=grace,
         )
         code = perform(job, stdout, json=json, quiet=quiet, verbose=verbose)
     raise typer.Exit(code)
 
 
-def _job(
-    target: str,
-    imports: Imports,
-    *,
-    input: str | None,
-    model: str | None,
-    budget: list[str] | None,
-    timeout: float | None,
-    run_id: str | None,
-) -> Job:
-    """What to run, all of it looked at before anything begins."""
-    from agentflow.cli.budget import budget_of
-    from agentflow.cli.job import Job
-    from agentflow.cli.loading import load
-    from agentflow.cli.model import bind_model
-    from agentflow.cli.run_input import check_input, input_of
-    from agentflow.cli.single import single_engine
-    from agentflow.cli.target import parse_target
+def _start(engine: Engine[Any], given: dict[str, Any] | None, run_id: str | None) -> Start:
+    from agentflow.cli.run_input import check_input
 
-    if timeout is not None and not timeout > 0:
-        raise typer.BadParameter("it takes a number of seconds above 0", param_hint="--timeout")
-    limits = budget_of(budget or ())
-    # Stdin first: a module that reads it must not get what was meant for the run.
-    given = input_of(input)
-    engine = single_engine(load(parse_target(target), imports), target)
-    check_input(engine.workflow, given)
-    if model is not None:
-        bind_model(engine, model, imports)
-    return Job(engine, given, limits, timeout, run_id)
+    async def start(options: ResumeOptions) -> Run[Any]:
+        # A run that is there already has its input.
+        known = engine.store is not None and run_id and await engine.store.find(run_id=run_id)
+        if not known:
+            check_input(engine.workflow, given)
+        return engine.start(given, run_id=run_id, **options)
+
+    return start

@@ -27,10 +27,23 @@ _GLYPHS: Final = {
     "failed": ("✗", "red"),
     "stopped": ("■", "yellow"),
     "retrying": ("↻", "yellow"),
+    "waiting": ("?", "yellow"),
 }
-_PLAIN_GLYPHS: Final = {"done": "+", "failed": "x", "stopped": "-", "retrying": "~"}
+_PLAIN_GLYPHS: Final = {
+    "done": "+",
+    "failed": "x",
+    "stopped": "-",
+    "retrying": "~",
+    "waiting": "?",
+}
 _SPINNER, _PLAIN_SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏", "|/-\\"
-_STATES: Final = {"completed": "green", "failed": "red", "cancelled": "yellow"}
+_STATES: Final = {
+    "completed": "green",
+    "failed": "red",
+    "cancelled": "yellow",
+    "suspended": "yellow",
+    "interrupted": "yellow",
+}
 _PER_SECOND: Final = 10
 _AROUND: Final = 4
 """Lines of the picture that are no rows: title, the line of what is left out, spending, note."""

@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 from typing import TextIO
 
-from agentflow.observers.progress import Progress, spending_text
+from agentflow.observers.progress import ENDS, Progress, spending_text
 from agentflow.run.facts import Fact
 
 __all__ = ["PlainProgress"]
-
-_ENDS = ("run.completed", "run.failed", "run.cancelled")
 
 
 class PlainProgress:
@@ -28,6 +26,7 @@ class PlainProgress:
         self._stream = stream
         self._every = every
         self._progress = Progress()
+        self._resumed = False
 
     def accepts(self, kind: str, content: bool) -> bool:
         return not content and (self._every or kind != "model.chunk")
@@ -50,9 +49,12 @@ class PlainProgress:
     def _line(self, fact: Fact, at: float, before: float) -> str:
         progress = self._progress
         if fact.parent_run_id is None:
-            if fact.kind == "run.started":
+            if fact.kind == "run.started" and not self._resumed:
                 return f"run {fact.run_id} of {fact.workflow_id}"
-            if fact.kind in _ENDS:
+            if fact.kind == "run.resumed":
+                self._resumed = True
+                return f"run {fact.run_id} of {fact.workflow_id} goes on"
+            if fact.kind in ENDS:
                 return self._end(at)
             if fact.kind == "round.started" and progress.round > 1 and _is_told(progress.round):
                 return f"  round {progress.round}"

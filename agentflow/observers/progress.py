@@ -8,13 +8,24 @@ from typing import Final, Literal
 
 from agentflow.run.facts import Fact
 
-__all__ = ["Path", "Progress", "Row", "RowState", "RunState", "spending_text"]
+__all__ = ["ENDS", "Path", "Progress", "Row", "RowState", "RunState", "spending_text"]
 
 Path = tuple[str, ...]
 """A node's place: its id, after those of the nodes whose sub-workflow it belongs to."""
 
-RowState = Literal["running", "retrying", "done", "failed", "stopped"]
-RunState = Literal["waiting", "running", "completed", "failed", "cancelled"]
+RowState = Literal["running", "retrying", "done", "failed", "stopped", "waiting"]
+RunState = Literal[
+    "waiting", "running", "suspended", "interrupted", "completed", "failed", "cancelled"
+]
+
+ENDS: Final[Mapping[str, RunState]] = {
+    "run.completed": "completed",
+    "run.failed": "failed",
+    "run.cancelled": "cancelled",
+    "run.suspended": "suspended",
+    "run.interrupted": "interrupted",
+}
+"""The facts with which a run ends, or stops for now."""
 
 _SPENT_BY: Final = {"model.started": "model_calls", "tool.started": "tool_calls"}
 _USAGE: Final = ("total_tokens", "input_tokens", "output_tokens", "cost")
@@ -78,11 +89,11 @@ class Progress:
     def take(self, fact: Fact, at: float) -> None:
         """Go on by one fact, which happened `at` seconds of some clock."""
         kind = fact.kind
-        if kind == "run.started" and fact.parent_run_id is None:
-            self.run_id, self.state, self.began = fact.run_id, "running", at
-        elif (
-            kind in ("run.completed", "run.failed", "run.cancelled") and fact.parent_run_id is None
-        ):
+        if kind in ("run.started", "run.resumed") and fact.parent_run_id is None:
+            # One that goes on from its very first visit is told to start after that.
+            began = at if self.began is None else self.began
+            self.run_id, self.state, self.began = fact.run_id, "running", began
+        elif kind in ENDS and fact.parent_run_id is None:
             self._end(fact, at)
         elif kind == "round.started" and fact.parent_run_id is None:
             self.round = fact.round or 0
@@ -127,17 +138,15 @@ class Progress:
         row.state, row.seconds, row.since = state, row.elapsed(at), None
 
     def _end(self, fact: Fact, at: float) -> None:
-        self.ended = at
+        self.ended, self.state = at, ENDS[fact.kind]
         match fact.kind:
-            case "run.completed":
-                self.state = "completed"
-            case "run.failed":
-                self.state, self.note = "failed", _error_text(fact.data)
-            case _:
-                self.state, self.note = "cancelled", str(fact.data.get("reason") or "")
+            case "run.failed" | "run.interrupted":
+                self.note = _error_text(fact.data)
+            case "run.cancelled":
+                self.note = str(fact.data.get("reason") or "")
         for row in self.rows.values():
             if row.since is not None:
-                self._rest(row, "stopped", at)
+                self._rest(row, "waiting" if self.state == "suspended" else "stopped", at)
         used = fact.data.get("used")
         if isinstance(used, Mapping):
             # The ledger is exact; what was counted on the way may lack what was never told.

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
 
 from tests.cli.flows import one_node
-from tests.cli.shell import PATIENCE, Project, interrupts_heeded
+from tests.cli.processes import on_terminal, read_until, started
+from tests.cli.shell import PATIENCE, Project
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and terminals of POSIX")
 
@@ -27,39 +24,6 @@ STUBBORN = """
     sys.stderr.write("waiting\\n"); sys.stderr.flush()
     threading.Event().wait()"""
 HEAD = "import asyncio, sys, threading"
-
-
-@contextmanager
-def started(project: Project, *arguments: str) -> Iterator[subprocess.Popen[str]]:
-    """A command under way; it is killed if the test leaves it behind."""
-    with (
-        interrupts_heeded(),
-        subprocess.Popen(
-            project.command(*arguments),
-            cwd=project.folder,
-            env=project.variables(),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            # Out of the process group of the tests, as a shell would start it.
-            start_new_session=True,
-        ) as process,
-    ):
-        try:
-            yield process
-        finally:
-            process.kill()
-
-
-def read_until(process: subprocess.Popen[str], said: str) -> None:
-    assert process.stderr is not None
-    lines = []
-    for line in process.stderr:
-        lines.append(line)
-        if said in line:
-            return
-    raise AssertionError(f"it never said {said!r} but:\n{''.join(lines)}")
 
 
 @pytest.mark.parametrize(
@@ -145,41 +109,6 @@ def test_a_reader_that_goes_away_is_no_error(project: Project) -> None:
         err = process.stderr.read()
         process.wait(timeout=PATIENCE)
     assert (process.returncode, err) == (1, "")
-
-
-def on_terminal(project: Project, *arguments: str, **variables: str) -> tuple[int, str]:
-    """A command whose three streams are one terminal of 24 lines and 80 columns: exit code, and all that it wrote."""
-    import fcntl
-    import struct
-    import termios
-
-    master, slave = os.openpty()
-    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-    try:
-        process = subprocess.Popen(
-            project.command(*arguments),
-            cwd=project.folder,
-            env={**project.variables(), "TERM": "xterm-256color", **variables},
-            stdin=slave,
-            stdout=slave,
-            stderr=slave,
-            start_new_session=True,
-        )
-        os.close(slave)
-        chunks = []
-        while chunk := _read(master):
-            chunks.append(chunk)
-        return process.wait(timeout=PATIENCE), b"".join(chunks).decode()
-    finally:
-        os.close(master)
-
-
-def _read(master: int) -> bytes:
-    try:
-        return os.read(master, 65536)
-    except OSError:
-        # Linux tells so that the other side has gone.
-        return b""
 
 
 def test_on_a_terminal_progress_is_a_live_table_and_the_result_comes_after_it(
