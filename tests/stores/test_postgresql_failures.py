@@ -1,0 +1,148 @@
+"""What goes wrong with a server: an error that names it, and the next call reconnects; a live driver keeps its runs meanwhile."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import anyio
+import psycopg
+import pytest
+
+from agentflow.errors import StoreError
+from agentflow.run.entries import Claim, Entry, RunInfo
+from agentflow.run.registry import load_store
+from agentflow.stores.postgresql import PostgresqlStore, from_url
+from agentflow.testing.store_check import claimed, entries, new_run, opened, the_run
+from tests.stores.conftest import empty_schema
+from tests.stores.postgres_server import PostgresServer
+
+
+def cut_all_sessions(url: str) -> None:
+    """End every session of a database but this one, as a network or an administrator does."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE application_name = 'agentflow' AND pid <> pg_backend_pid()"
+        )
+
+
+async def fails_once(call: Callable[[], Awaitable[Any]]) -> Any:
+    """What a call gives the second time; the first time it meets a connection that is lost."""
+    with pytest.raises(StoreError, match="PostgreSQL store") as told:
+        await call()
+    assert isinstance(told.value.__cause__, psycopg.Error)
+    return await call()
+
+
+async def test_a_lost_connection_is_an_error_and_the_next_call_reconnects(
+    postgresql_url: str,
+) -> None:
+    async with opened(lambda: PostgresqlStore(postgresql_url)) as store:
+        claim = await claimed(store)
+        await store.append(claim, entries(1))
+        assert await store.read("run") == entries(1)
+        cut_all_sessions(postgresql_url)
+        await fails_once(lambda: store.append(claim, entries(2)))
+        assert await fails_once(lambda: store.read("run")) == entries(1, 2)
+
+
+async def test_a_driver_that_has_lost_its_session_keeps_its_runs(postgresql_url: str) -> None:
+    async with (
+        opened(lambda: PostgresqlStore(postgresql_url)) as mine,
+        opened(lambda: PostgresqlStore(postgresql_url)) as other,
+    ):
+        claim = await claimed(mine)
+        cut_all_sessions(postgresql_url)
+        told = await fails_once(lambda: other.claim("run"))
+        assert isinstance(told, RunInfo)
+        await fails_once(lambda: mine.append(claim, entries(1)))
+
+
+async def test_a_server_that_is_started_anew_in_mid_run_loses_nothing(
+    postgres_server: PostgresServer,
+) -> None:
+    with empty_schema(postgres_server.url) as url:
+        async with opened(lambda: PostgresqlStore(url)) as store:
+            claim = await claimed(store)
+            await store.append(claim, entries(1, 3))
+            await anyio.to_thread.run_sync(postgres_server.restart)
+            await fails_once(lambda: store.append(claim, entries(4)))
+            assert await store.read("run") == entries(1, 4)
+            await store.append(claim, entries(5), status="completed")
+
+
+async def test_a_server_that_is_down_is_named_and_nothing_hangs(
+    postgres_server: PostgresServer,
+) -> None:
+    with empty_schema(postgres_server.url) as url:
+        async with opened(lambda: PostgresqlStore(url)) as store:
+            claim = await claimed(store)
+            postgres_server.stop()
+            try:
+                for _ in range(3):
+                    with pytest.raises(StoreError, match="cannot be written"):
+                        await store.append(claim, entries(1), status="completed")
+                    with pytest.raises(StoreError, match="cannot be read"):
+                        await store.read("run")
+                with pytest.raises(StoreError, match="cannot be opened: connection"):
+                    await PostgresqlStore(url).open()
+            finally:
+                postgres_server.start()
+            # What could not be given back when the server was down is given back now.
+            again = await store.claim("run", new=new_run())
+            assert isinstance(again, Claim)
+            assert (again.epoch, again.info.last) == (2, 0)
+            await store.append(again, entries(1))
+
+
+async def test_what_cannot_be_stored_fails_alone(postgresql_url: str) -> None:
+    async with opened(lambda: PostgresqlStore(postgresql_url)) as store:
+        claims = [await claimed(store, f"run-{at}") for at in range(8)]
+        failed: list[str] = []
+
+        async def write(claim: Claim) -> None:
+            body = '"\x00"' if claim.run_id == "run-3" else '"fine"'
+            try:
+                await store.append(claim, [Entry(1, "visit", body), *entries(2)])
+            except StoreError:
+                failed.append(claim.run_id)
+
+        async with anyio.create_task_group() as group:
+            for claim in claims:
+                group.start_soon(write, claim)
+        assert failed == ["run-3"]
+        assert (await the_run(store, "run-3")).last == 0
+        assert (await the_run(store, "run-4")).last == 2
+
+
+async def test_no_message_tells_the_password() -> None:
+    store = load_store("postgresql://me:s3cret@127.0.0.1:1/runs?connect_timeout=2&lease=5")
+    with pytest.raises(
+        StoreError, match=r"PostgreSQL store runs at 127\.0\.0\.1:1 cannot be opened"
+    ) as told:
+        await store.open()
+    assert "s3cret" not in str(told.value) + repr(store)
+    assert isinstance(told.value.__cause__, psycopg.OperationalError)
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("postgresql://me:s3cret@host/runs?lease=0", "no positive number"),
+        ("postgresql://me:s3cret@host/runs?durability=full", "synchronous_commit"),
+        ("postgresql://me:s3cret@host/runs?colour=blue", "colour"),
+    ],
+)
+def test_a_url_that_cannot_be_meant_is_refused(url: str, said: str) -> None:
+    with pytest.raises(ValueError, match=said) as told:
+        from_url(url)
+    assert "s3cret" not in str(told.value)
+
+
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "agentflow.stores.postgresql_server", raising=False)
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(StoreError, match=r"pip install 'agentflow\[postgresql\]'"):
+        load_store("postgresql://host/runs")
