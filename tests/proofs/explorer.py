@@ -8,7 +8,6 @@ can open. What it says is slow and true.
 from __future__ import annotations
 
 import itertools
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -55,13 +54,15 @@ class Way(NamedTuple):
     """A way on from a visit.
 
     Attributes:
-        kind: `route`, `error` or `end`.
+        kind: `route`, `error`, `end`, or `fails` where the run ends badly.
         route: The number of the route, -1 for a failure.
         update: The new values that the node returned.
         answers: What the conditions that are functions said, in their order.
         target: The situation on arrival, a round opened where `opens` says so; `None` at an end.
         opens: Whether the arrival opens a round.
         limit: The situation at `on_limit`, which is entered instead when rounds are out.
+        problem: What goes wrong.
+        state: The state when it is left.
     """
 
     kind: str
@@ -71,6 +72,8 @@ class Way(NamedTuple):
     target: Situation | None = None
     opens: bool = False
     limit: Situation | None = None
+    problem: Failing | None = None
+    state: State = ()
 
 
 Place = tuple[Situation, int]
@@ -82,8 +85,12 @@ class Visit:
     """Everything that may come of one visit; `warned` are the conditions that looked at a field that was not there."""
 
     ways: tuple[Way, ...]
-    failing: frozenset[Failing]
-    warned: frozenset[Failing]
+    warned: frozenset[Failing] = frozenset()
+
+    @property
+    def failing(self) -> set[Failing]:
+        """Every way in which the visit ends the run badly."""
+        return {way.problem for way in self.ways if way.problem is not None}
 
 
 @dataclass(eq=False)
@@ -159,30 +166,25 @@ class Explorer:
         node = self.nodes[here.node]
         for name in node.requires:
             if here.state[self._at[name]] < 0:
-                return Visit(
-                    (), frozenset({Failing("requires", name, failed=here.failed)}), frozenset()
-                )
+                return Visit((_failing(Failing("requires", name, failed=here.failed), here.state),))
         ways: list[Way] = []
-        failing: set[Failing] = set()
         warned: set[Failing] = set()
         handler = node.on_error or self.workflow.on_error
         if handler and handler != node.id and not here.failed and handler not in here.handled:
             after = here._replace(handled=here.handled | {handler})
-            ways.append(self._arrival("error", -1, (), (), after, here.state, handler, failed=True))
+            ways.append(self._arrival(Way("error", -1, (), ()), after, here.state, handler))
         else:
-            failing.add(Failing("raised", failed=here.failed))
+            ways.append(_failing(Failing("raised", failed=here.failed), here.state))
         for update, state in self._updates(node, here.state):
-            for route, answers, warnings, problem in self._routes(node, state):
-                warned |= warnings
+            for at, answers, problem in self._routes(node, state, warned):
+                way = Way("route", at, update, answers, state=state)
                 if problem is not None:
-                    failing.add(problem)
-                elif node.routes[route].kind != "to":
-                    ways.append(Way("end", route, update, answers))
+                    ways.append(way._replace(kind="fails", problem=problem))
+                elif (target := node.routes[at].target) is None:
+                    ways.append(way._replace(kind="end"))
                 else:
-                    target = node.routes[route].target
-                    assert target is not None
-                    ways.append(self._arrival("route", route, update, answers, here, state, target))
-        return Visit(tuple(ways), frozenset(failing), frozenset(warned))
+                    ways.append(self._arrival(way, here, state, target))
+        return Visit(tuple(ways), frozenset(warned))
 
     def _updates(
         self, node: Node, state: State
@@ -203,32 +205,30 @@ class Explorer:
                 yield tuple(update), made
 
     def _routes(
-        self, node: Node, state: State
-    ) -> Iterator[tuple[int, tuple[bool, ...], set[Failing], Failing | None]]:
-        """Every route that may be taken: its number, what functions answered, warnings, and how it may fail."""
+        self, node: Node, state: State, warned: set[Failing]
+    ) -> Iterator[tuple[int, tuple[bool, ...], Failing | None]]:
+        """Every route that may be taken: its number, what functions answered, and how it may fail."""
         answers: tuple[bool, ...] = ()
-        warned: set[Failing] = set()
         for at, route in enumerate(node.routes):
             if isinstance(route.when, Condition):
                 holds, looked = self._evaluate(route.when, state)
                 warned |= {Failing("condition", name, at) for name in looked}
                 if isinstance(holds, str):
-                    yield at, answers, warned, Failing(holds, route=at)
+                    yield at, answers, Failing(holds, route=at)
                     return
                 if not holds:
                     continue
             elif route.when is not None:
                 lacking = self._lacking(route.reads or (), state)
                 if lacking:
-                    yield at, answers, warned, Failing("reads", lacking, at)
+                    yield at, answers, Failing("reads", lacking, at)
                     return
-                yield at, (*answers, True), warned, self._end_problem(route, at, state)
+                yield at, (*answers, True), self._end_problem(route, at, state)
                 answers = (*answers, False)
                 continue
-            yield at, answers, warned, self._end_problem(route, at, state)
+            yield at, answers, self._end_problem(route, at, state)
             return
-        kind = "unproved" if answers else "uncovered"
-        yield -1, answers, warned, Failing(kind)
+        yield -1, answers, Failing("unproved" if answers else "uncovered")
 
     def _end_problem(self, route: Route, at: int, state: State) -> Failing | None:
         if route.kind == "deliver":
@@ -284,29 +284,19 @@ class Explorer:
             return True
         return False
 
-    def _arrival(
-        self,
-        kind: str,
-        route: int,
-        update: tuple[tuple[str, int], ...],
-        answers: tuple[bool, ...],
-        here: Situation,
-        state: State,
-        target: str,
-        *,
-        failed: bool = False,
-    ) -> Way:
+    def _arrival(self, way: Way, here: Situation, state: State, target: str) -> Way:
+        """A way that enters a node, with what follows from the rounds."""
         visited = here.visited
         if self.nodes[here.node].starts_round:
             visited |= {here.node}
-        on = Situation(target, state, visited, here.handled, failed, here.limited)
+        on = Situation(target, state, visited, here.handled, way.kind == "error", here.limited)
         if target not in visited:
-            return Way(kind, route, update, answers, on)
+            return way._replace(target=on)
         limit = None
         if self.workflow.on_limit is not None and not here.limited:
             # Rounds that are out are no failure of the node that was left.
-            limit = Situation(self.workflow.on_limit, state, visited, here.handled, False, True)
-        return Way(kind, route, update, answers, on._replace(handled=frozenset()), True, limit)
+            limit = Situation(self.workflow.on_limit, state, visited, here.handled, limited=True)
+        return way._replace(target=on._replace(handled=frozenset()), opens=True, limit=limit)
 
     # All visits.
 
@@ -338,7 +328,8 @@ class Explorer:
                         continue
                     if way.opens:
                         opened.add(way.target)
-                        limits |= {way.limit} - {None}
+                        if way.limit is not None:
+                            limits.add(way.limit)
                     elif way.target not in inside:
                         inside.add(way.target)
                         waiting.append(way.target)
@@ -353,14 +344,12 @@ class Explorer:
     @property
     def taken(self) -> set[tuple[str, int]]:
         """The routes that some run takes, whatever comes of it; by node and number."""
-        ways = {(here.node, way.route) for here in self.situations for way in self.visit(here).ways}
-        failing = {
-            (here.node, problem.route)
+        return {
+            (here.node, way.route)
             for here in self.situations
-            for problem in self.visit(here).failing
-            if problem.kind in ("deliver", "finish")
+            for way in self.visit(here).ways
+            if way.route >= 0 and (way.problem is None or way.problem.kind in _AT_THE_END)
         }
-        return {(node, route) for node, route in ways | failing if route >= 0}
 
     @property
     def left(self) -> set[str]:
@@ -369,7 +358,7 @@ class Explorer:
             here.node
             for here in self.situations
             for way in self.visit(here).ways
-            if way.kind != "error" and not (way.opens and here.limited)
+            if way.kind in ("route", "end") and not (way.opens and here.limited)
         }
 
     def problems(self, *kinds: str) -> set[tuple[str, Failing]]:
@@ -412,8 +401,13 @@ class Explorer:
 
     # One path.
 
+    def values(self, state: State) -> dict[str, Any]:
+        """A state as a run has it."""
+        named = zip(self.names, state, strict=True)
+        return {name: self.samples[name][number] for name, number in named if number >= 0}
+
     def onward(self, place: Place) -> Iterator[tuple[Way, Place | None]]:
-        """Every way on from a place, with where it leads; `None` at an end, and ways for which there is no round left out."""
+        """Every way on from a place, with where it leads; `None` where the run ends, well or badly."""
         here, round = place
         for way in self.visit(here).ways:
             if way.target is None:
@@ -422,8 +416,8 @@ class Explorer:
                 yield way, (way.target, round)
             elif round < self.rounds:
                 yield way, (way.target, round + 1)
-            elif way.limit is not None:
-                yield way, (way.limit, round)
+            else:
+                yield way, None if way.limit is None else (way.limit, round)
 
     def along(self, path: Iterable[str]) -> set[Place]:
         """Every place in which a run can be that has visited the nodes of `path`."""
@@ -457,6 +451,14 @@ class Explorer:
         return 0
 
 
+_AT_THE_END = ("deliver", "finish")
+"""What goes wrong only after a route was taken."""
+
+
+def _failing(problem: Failing, state: State) -> Way:
+    return Way("fails", -1, (), (), problem=problem, state=state)
+
+
 class _Raises(Exception):
     """A comparison that cannot be made."""
 
@@ -471,16 +473,3 @@ def _names(workflow: Workflow[Any]) -> set[str]:
             if route.field is not None:
                 names.add(route.field)
     return names
-
-
-def breadth_first(explorer: Explorer) -> Iterator[Place]:
-    """Every place of a workflow with few rounds, nearest first."""
-    waiting: deque[Place] = deque((start, 1) for start in explorer.starts())
-    seen = set(waiting)
-    while waiting:
-        place = waiting.popleft()
-        yield place
-        for _, after in explorer.onward(place):
-            if after is not None and after not in seen:
-                seen.add(after)
-                waiting.append(after)

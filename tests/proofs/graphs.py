@@ -8,6 +8,7 @@ condition says bears on the next.
 from __future__ import annotations
 
 import enum
+import functools
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field as attribute
@@ -72,7 +73,7 @@ class Filled:
     level: Level = Level.HIGH
     note: Literal["a", "b"] | None = None
     ratio: float = 0.5
-    service: Service = attribute(default_factory=lambda: {"status": "off"})  # type: ignore[arg-type,return-value]
+    service: Service = attribute(default_factory=lambda: Service(status="off"))
     maybe: Service | None = None
     items: list[str] = attribute(default_factory=list)
 
@@ -181,11 +182,12 @@ class ScriptedFailure(Exception):
 
 
 def body(id: str) -> Callable[..., Any]:
-    """A node's function that does what the script says."""
+    """A node's function that does what the script says, the same at every attempt of a visit."""
 
-    async def scripted(state: Any) -> dict[str, Any]:
+    async def scripted(state: Any, ctx: Any) -> dict[str, Any]:
         script = SCRIPT.get()
-        script.visits.append(id)
+        if ctx.attempt == 1:
+            script.visits.append(id)
         outcome = script.outcomes[len(script.visits) - 1]
         if outcome is None:
             raise ScriptedFailure(id)
@@ -194,14 +196,31 @@ def body(id: str) -> Callable[..., Any]:
     return scripted
 
 
-def scripted_answer(state: Any) -> bool:
-    """A condition that is a function, and answers what the script says."""
-    return SCRIPT.get().answers.pop(0)
+@functools.cache
+def answering(reads: tuple[str, ...]) -> Callable[[Any], bool]:
+    """A condition that is a function: reads what it says, and answers what the script says."""
+
+    def scripted_answer(state: Any) -> bool:
+        _read(state, reads)
+        return SCRIPT.get().answers.pop(0)
+
+    return scripted_answer
 
 
-def whole_state(state: Any) -> dict[str, Any]:
-    """The result of a run that finishes."""
-    return dict(state)
+@functools.cache
+def finishing(reads: tuple[str, ...]) -> Callable[[Any], dict[str, Any]]:
+    """A finish function that reads what it says, and gives the whole state."""
+
+    def whole_state(state: Any) -> dict[str, Any]:
+        _read(state, reads)
+        return dict(state)
+
+    return whole_state
+
+
+def _read(state: Any, reads: tuple[str, ...]) -> None:
+    for name in reads:
+        state[name]
 
 
 _SCHEMAS: tuple[Any, ...] = (Plain, Filled, Plain, None)
@@ -286,8 +305,10 @@ class Drawn:
     def _way(self, target: str, *, always: bool = False) -> Route:
         when: Any = None
         if not always:
-            when = scripted_answer if self._chance(10) else self._condition()
-        reads = [self._pick(self.fields)] if self._chance(15) else None
+            when = None if self._chance(10) else self._condition()
+        reads = (self._pick(self.fields),) if self._chance(15) else None
+        if when is None and not always:
+            when = answering(reads or ())
         if target != "end":
             return route.to(target, when, reads=reads)
         match self._pick(("finish", "deliver", "deliver", "ready")):
@@ -296,7 +317,7 @@ class Drawn:
             case "ready" if not always:
                 return route.deliver_if_ready(self._pick(self.fields))
             case _:
-                return route.finish(whole_state, when, reads=reads)
+                return route.finish(finishing(reads or ()), when, reads=reads)
 
     def _condition(self) -> Condition:
         one = self._atom()

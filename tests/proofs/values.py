@@ -11,6 +11,7 @@ import enum
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from agentflow import Workflow
@@ -30,11 +31,9 @@ ABSENT: Any = _Absent()
 """Stands for a field that does not exist."""
 
 
+@dataclass(frozen=True)
 class Other:
-    """A value that equals nothing else, and has nothing below it."""
-
-    def __repr__(self) -> str:
-        return "Other()"
+    """A value of a class that no schema has heard of, with nothing below it."""
 
 
 _OTHER = Other()
