@@ -267,7 +267,6 @@ class Run(Generic[R]):
             return
         assert self._settled is not None
         self._settling = True
-        self.signal.unsubscribe(self._wake)
         try:
             self._judge()
             if self._watcher is not None:
