@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from agentflow import BudgetExceeded, ContractError, Report, Workflow
-from tests.proofs.explorer import Explorer, Place, Way
+from tests.proofs.explorer import Explorer, Place
 from tests.proofs.graphs import SCRIPT, Drawn, Script, ScriptedFailure, many, workflows
+from tests.proofs.visits import Way
 from tests.run.watching import Recorder
 
 pytestmark = pytest.mark.proof

@@ -17,7 +17,7 @@ from typing import Any
 from agentflow import Workflow
 from agentflow.graph.condition import AllOf, AnyOf, Condition, Not, Test
 
-__all__ = ["ABSENT", "Samples", "ask", "questions", "samples_of"]
+__all__ = ["ABSENT", "Samples", "ask", "conditions_of", "questions", "samples_of"]
 
 Samples = Mapping[str, tuple[Any, ...]]
 
@@ -70,10 +70,12 @@ def ask(test: Test, name: str, value: Any) -> bool | str:
         return "raises"
 
 
-def samples_of(workflow: Workflow[Any], names: Iterable[str]) -> Samples:
-    """For each field the values that stand for all it may hold."""
+def samples_of(
+    workflow: Workflow[Any], names: Iterable[str], further: Iterable[Condition] = ()
+) -> Samples:
+    """For each field the values that stand for all it may hold, under the conditions of a workflow and further ones."""
     asked: dict[str, list[Test]] = {name: [] for name in names}
-    for condition in conditions_of(workflow):
+    for condition in (*conditions_of(workflow), *further):
         for test in questions(condition):
             asked.setdefault(test.path[0], []).append(test)
     return {name: _distinct(workflow, name, tests) for name, tests in asked.items()}
