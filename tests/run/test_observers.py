@@ -125,6 +125,21 @@ async def test_a_failing_observer_changes_nothing_and_is_counted(observer: Any) 
         assert observer.facts == []
 
 
+async def test_an_observer_that_fails_is_told_of_once_a_fact_and_not_to_itself() -> None:
+    told: list[str] = []
+
+    def fail(fact: Fact) -> None:
+        told.append(fact.kind)
+        raise LookupError("the observer is broken")
+
+    seen = Recorder(kinds={"node.started", "observer.failed"})
+    with structlog.testing.capture_logs() as logs:
+        await alone(give).run(observers=[fail, seen])
+    assert "observer.failed" not in told
+    assert [log["kind"] for log in logs] == told
+    assert len(seen.of("observer.failed")) == len(told)
+
+
 @pytest.mark.rule("R341")
 async def test_the_failure_of_one_observer_does_not_overtake_the_fact_for_the_next() -> None:
     seen = Recorder()
