@@ -238,7 +238,8 @@ class Engine(Generic[R]):
         *,
         read: bool,
     ) -> Run[R]:
-        _check_options(run_id, signal, budget, context, sink)
+        if (run_id, signal, budget, context, sink) != _NOTHING:
+            _check_options(run_id, signal, budget, context, sink)
         more = tuple(as_observer(observer) for observer in observers)
         if budget is None:
             budget = self.budget
@@ -258,6 +259,9 @@ class Engine(Generic[R]):
             sink=self.sink if sink is None else sink,
             read=read,
         )
+
+
+_NOTHING = (None, None, None, None, None)
 
 
 def _check_options(run_id: Any, signal: Any, budget: Any, context: Any, sink: Any) -> None:
