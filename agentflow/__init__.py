@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         ToolFailed as ToolFailed,
         UnknownTool as UnknownTool,
     )
+    from agentflow.graph.callers import model_node as model_node, tool_node as tool_node
     from agentflow.graph.condition import (
         Condition as Condition,
         field as field,
@@ -116,6 +117,7 @@ _HOMES = {
     "agentflow.errors": """
         AgentflowError BudgetExceeded ContractError DefinitionError DeliveryError Divergence ModelError OutputInvalid
         RunCancelled RunConflict SpecError StructuredOutputNotGenerated ToolDenied ToolError ToolFailed UnknownTool""",
+    "agentflow.graph.callers": "model_node tool_node",
     "agentflow.graph.condition": "Condition field",
     "agentflow.graph.findings": "Finding Report",
     "agentflow.graph.kinds": "subflow",
