@@ -16,9 +16,25 @@ from typing import Any, Literal, NotRequired, TypedDict, TypeVar
 
 from hypothesis import settings, strategies as st
 
-from agentflow import Node, Retry, Route, Uses, Workflow, node, route
+from agentflow import (
+    Node,
+    Policy,
+    Retry,
+    Route,
+    Uses,
+    Workflow,
+    at_most,
+    ends_within,
+    must_pass,
+    never_after,
+    node,
+    only_if,
+    route,
+    subflow,
+)
 from agentflow.graph.condition import Condition, field
 from agentflow.graph.workflow import assemble
+from tests.proofs.children import CHILDREN, INNER_NAMES
 from tests.proofs.values import also
 
 __all__ = ["SCRIPT", "Drawn", "Script", "many", "told", "workflows"]
@@ -233,8 +249,11 @@ _LENGTH = 256
 class Drawn:
     """A random workflow, declared but not checked; `repr` tells it in one line for each node."""
 
-    def __init__(self, choices: bytes, *, most: int, rounds: tuple[int, ...]) -> None:
+    def __init__(
+        self, choices: bytes, *, most: int, rounds: tuple[int, ...], demanding: bool = False
+    ) -> None:
         self._choices = iter(choices)
+        self._demanding = demanding
         self.workflow = self._workflow(most, rounds)
 
     def __repr__(self) -> str:
@@ -267,6 +286,7 @@ class Drawn:
             max_rounds=self._pick(rounds) if self.boundaries else None,
             on_error=self._pick((None, None, *self._ids())),
             on_limit=self._pick((None, None, *self._ids())),
+            policies=[self._policy()] if self._demanding else [],
         )
 
     def _id(self, at: int) -> str:
@@ -278,18 +298,37 @@ class Drawn:
     def _node(self, at: int) -> Node:
         roles = {name: self._pick(_ROLES) for name in self.fields}
         others = [id for id in self._ids() if id != self._id(at)]
-        return node(
-            body(self._id(at)),
-            id=self._id(at),
-            requires=[name for name, role in roles.items() if "r" in role],
-            provides=[name for name, role in roles.items() if "p" in role],
-            may_provide=[name for name, role in roles.items() if "m" in role],
-            routes=self._routes(at),
-            starts_round=at in self.boundaries,
-            on_error=self._pick((None, None, None, None, *others)),
-            retry=Retry(2) if self._chance(10) else None,
-            uses=Uses(model_calls=self._pick((1, 0, 2, 3)), tool_calls=self._pick((0, 1, 2))),
-        )
+        provided = [name for name, role in roles.items() if "p" in role]
+        options: dict[str, Any] = {
+            "id": self._id(at),
+            "requires": [name for name, role in roles.items() if "r" in role],
+            "may_provide": [name for name, role in roles.items() if "m" in role],
+            "routes": self._routes(at),
+            "starts_round": at in self.boundaries,
+            "on_error": self._pick((None, None, None, None, *others)),
+            "retry": Retry(2) if self._chance(10) else None,
+        }
+        if self._demanding and self._chance(25):
+            given = dict.fromkeys(provided, "$result")
+            # What a sub-workflow gives back is provided always.
+            options["may_provide"] = ()
+            return subflow(workflow=self._pick(CHILDREN), outputs=given, **options)
+        uses = Uses(model_calls=self._pick((1, 0, 2, 3)), tool_calls=self._pick((0, 1, 2)))
+        return node(body(self._id(at)), provides=provided, uses=uses, **options)
+
+    def _policy(self) -> Policy:
+        names = (*self._ids(), *self._ids(), *INNER_NAMES)
+        one, other = self._pick(names), self._pick(names)
+        match self._pick(("must_pass", "never_after", "at_most", "only_if", "ends_within")):
+            case "must_pass":
+                return must_pass(one, before=other)
+            case "never_after":
+                return never_after(one, other)
+            case "at_most":
+                return at_most(one, self._pick((1, 0, 2, 3)))
+            case "only_if":
+                return only_if(one, self._condition())
+        return ends_within(rounds=self._pick((1, 2, 3)))
 
     def _routes(self, at: int) -> list[Route]:
         children = [self._id(to + 1) for to, parent in enumerate(self.parents) if parent == at]
@@ -342,10 +381,15 @@ def many(count: int) -> settings:
     return settings(max_examples=said if said > 1000 else count)
 
 
-def workflows(*, most: int = 5, rounds: tuple[int, ...] = (3, 1, 2, 4)) -> st.SearchStrategy[Drawn]:
-    """Workflows of at most `most` nodes; all choices are drawn at once, which is many times faster than one by one."""
+def workflows(
+    *, most: int = 5, rounds: tuple[int, ...] = (3, 1, 2, 4), demanding: bool = False
+) -> st.SearchStrategy[Drawn]:
+    """Workflows of at most `most` nodes; `demanding` ones have sub-workflows and a policy.
+
+    All choices are drawn at once, which is many times faster than one by one.
+    """
     choices = st.binary(min_size=_LENGTH, max_size=_LENGTH)
-    return choices.map(lambda made: Drawn(made, most=most, rounds=rounds))
+    return choices.map(lambda made: Drawn(made, most=most, rounds=rounds, demanding=demanding))
 
 
 def told(workflow: Workflow[Any]) -> str:
@@ -357,8 +401,9 @@ def told(workflow: Workflow[Any]) -> str:
     }
     lines = [f"\nstate: {getattr(workflow.state, '__name__', None)}, {said}"]
     for one in workflow.nodes:
-        declared = ("starts_round", "requires", "provides", "may_provide", "on_error")
+        declared = ("starts_round", "requires", "provides", "may_provide", "on_error", "retry")
         of_node = [f"{name}={value}" for name in declared if (value := getattr(one, name))]
+        of_node += [f"runs {one.kind.workflow.id}"] if one.kind else []
         ways = [f"{way}" + (f" reads {way.reads}" if way.reads else "") for way in one.routes]
         lines.append(f"  {' '.join((one.id, *of_node))} -> {'; '.join(ways)}")
-    return "\n".join(lines)
+    return "\n".join([*lines, *map(str, workflow.policies)])
