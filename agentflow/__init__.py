@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         ToolFailed as ToolFailed,
         UnknownTool as UnknownTool,
     )
+    from agentflow.graph.callers import model_node as model_node, tool_node as tool_node
     from agentflow.graph.condition import (
         Condition as Condition,
         field as field,
@@ -130,6 +131,7 @@ _HOMES = {
         ModelError OutputInvalid ResumeConflict RunCancelled RunConflict RunFailed RunInterrupted
         RunSuspended SpecError StaleClaim StoreError StructuredOutputNotGenerated ToolDenied ToolError
         ToolFailed UnknownTool""",
+    "agentflow.graph.callers": "model_node tool_node",
     "agentflow.graph.condition": "Condition field",
     "agentflow.graph.findings": "Finding Report",
     "agentflow.graph.kinds": "subflow",

@@ -23,9 +23,15 @@ UNREADABLE = "AF0"
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """Reports in the order of the targets; no workflow and no finding comes twice."""
+    """Reports in the order of the targets; no workflow and no finding comes twice.
+
+    Args:
+        reports: What is to be told.
+        hidden_errors: How many errors were left out because of their codes; what they stop has not been proved.
+    """
 
     reports: tuple[Report, ...]
+    hidden_errors: int = 0
 
     @property
     def findings(self) -> Iterator[Finding]:
@@ -70,11 +76,14 @@ class Examination:
             waivers = tuple(waiver for waiver in report.waivers if wanted(waiver.finding))
             return dataclasses.replace(report, findings=findings, waivers=waivers)
 
-        return Examination(tuple(map(narrow, self.reports)))
+        narrowed = Examination(tuple(map(narrow, self.reports)))
+        left_out = self.counts()["error"] - narrowed.counts()["error"]
+        return dataclasses.replace(narrowed, hidden_errors=self.hidden_errors + left_out)
 
     def seen_from(self, folder: Path) -> Examination:
         """The same with every path below `folder` written as it is from there."""
-        return Examination(tuple(_seen(report, folder) for report in self.reports))
+        seen = tuple(_seen(report, folder) for report in self.reports)
+        return dataclasses.replace(self, reports=seen)
 
 
 def examined(found: Iterable[Found]) -> Examination:

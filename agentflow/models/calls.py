@@ -60,7 +60,7 @@ class Models:
         if name is None:
             if self._default is None:
                 raise ContractError(
-                    "the engine has no model; give one: Engine(…, model=…) or workflow.run(…, model=…)"
+                    "the engine has no model; give one: Engine(…, model=…) or workflow.run(…, model=…), in the shell --model"
                 )
             return self._default
         if name not in self._named:

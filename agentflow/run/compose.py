@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import anyio
-
 from agentflow.errors import AgentflowError, BudgetExceeded, ContractError, RunCancelled
 from agentflow.graph.frozen import lend
 from agentflow.graph.kinds import RESULT, Kind
+from agentflow.run.decide import told
 from agentflow.run.effects import emit_limit
+from agentflow.run.signal import scope_of
 
 if TYPE_CHECKING:
     from agentflow.run.context import NodeContext
@@ -48,24 +48,17 @@ async def perform(ctx: NodeContext, kind: Kind) -> dict[str, Any]:
 
 async def _execute(ctx: NodeContext, frame: Any, inputs: dict[str, Any]) -> Any:
     """Run the frame; a cancel of its own signal alone is a failure of this node, not the end of the run."""
-    loop = frame.run.loop
-    with anyio.CancelScope() as scope:
-
-        def wake() -> None:
-            loop.post(scope.cancel)
-
-        frame.signal.subscribe(wake)
+    with scope_of(frame.signal):
         try:
             return await frame.execute(inputs)
         except RunCancelled:
             if ctx.signal.fired:
                 raise
-        finally:
-            frame.signal.unsubscribe(wake)
     if ctx.signal.fired:
         raise RunCancelled(ctx.signal.reason)
+    workflow, reason = frame.plan.workflow.id, told(frame.signal.reason)
     raise AgentflowError(
-        f"the sub-workflow {frame.plan.workflow.id!r} of node {ctx.node_id!r} was cancelled: {frame.signal.reason}"
+        f"the sub-workflow {workflow!r} of node {ctx.node_id!r} was cancelled: {reason}"
     )
 
 

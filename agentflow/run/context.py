@@ -14,6 +14,7 @@ import anyio.from_thread
 from agentflow.errors import ContractError, RunCancelled
 from agentflow.run.decide import Bail, Failure, Suspend
 from agentflow.run.effects import VisitRecord, effect, emit
+from agentflow.run.signal import scope_of
 from agentflow.run.sublog import SubLog
 from agentflow.run.suspension import answer_of, request_of
 from agentflow.run.thread import in_thread
@@ -437,7 +438,14 @@ def _wait(ctx: NodeContext, call: Callable[..., Coroutine[Any, Any, Any]], *args
     if ctx.frame.run.thread is None:
         # A context for tests has no loop behind it: the call gets one of its own.
         return anyio.run(call, *args)
-    return anyio.from_thread.run(call, *args)
+
+    async def bound() -> Any:
+        # Not every loop ends the call of a thread that is left behind by itself.
+        with scope_of(ctx.signal):
+            return await call(*args)
+        raise RunCancelled(ctx.signal.reason)
+
+    return anyio.from_thread.run(bound)
 
 
 def _call(ctx: NodeContext, call: Callable[..., Any], *args: Any) -> Any:

@@ -23,7 +23,7 @@ from agentflow.errors import (
 )
 from agentflow.graph.contract import contract_error
 from agentflow.graph.excerpt import excerpt
-from agentflow.graph.frozen import State, freeze, lend, thaw, write
+from agentflow.graph.frozen import State, freeze, thaw, write
 from agentflow.graph.reducer import append
 
 if TYPE_CHECKING:
@@ -209,8 +209,7 @@ def join(node: PlanNode, state: State, values: dict[str, Any]) -> dict[str, Any]
         if reducer is not None and reducer is not append:
             where = f"{_name(node)}, field {name!r}, reducer {reducer}"
             try:
-                # What may be changed is lent: a reducer that fails half-way must leave the state as it was.
-                joined[name] = node.writes[name].joined(lend(dict.get(state, name)), delta)
+                joined[name] = node.writes[name].joined(dict.get(state, name), delta)
             except Exception as error:
                 raise contract_error(where, delta, error) from error
     for name, delta in values.items():

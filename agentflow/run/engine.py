@@ -345,7 +345,8 @@ class Engine(Generic[R]):
         read: bool,
         answers: Any = ATTACHED,
     ) -> Run[R]:
-        check_options(options)
+        if options:
+            check_options(options)
         more = tuple(as_observer(observer) for observer in options.get("observers", ()))
         budget = options.get("budget")
         if budget is None:

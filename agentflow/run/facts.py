@@ -195,8 +195,9 @@ class Facts:
         visit: int | None = None,
         attempt: int | None = None,
         call_id: str | None = None,
+        without: _Listener | None = None,
     ) -> None:
-        """Tell everybody who listens that something happened; nothing after the end. Never raises."""
+        """Tell everybody who listens, but `without`, that something happened; nothing after the end. Never raises."""
         if self.closed:
             return
         self._seq += 1
@@ -221,7 +222,7 @@ class Facts:
         if self._backlog is not None:
             self._backlog.append(fact)
         failures: list[tuple[_Listener, BaseException]] = []
-        for listener in self._listeners:
+        for listener in filter(lambda one: one is not without, self._listeners):
             try:
                 wanted, with_content = listener.accepted(kind)
                 if not wanted:
@@ -258,7 +259,8 @@ class Facts:
                 "message": told(error),
                 "failures": listener.failures,
             }
-            self.emit("observer.failed", frame, data=data)
+            # Its own failure would make it fail again, and every failure would be logged twice.
+            self.emit("observer.failed", frame, data=data, without=listener)
 
     def _pump(self, listener: _Listener, frame: Frame) -> _Pump:
         pump = self._pumps.get(listener)

@@ -131,7 +131,7 @@ class Frame:
         return value
 
     def _open_first_round(self) -> None:
-        self._spend_round()
+        self._spend_round(self.plan.entry)
         self.round = 1
         self._emit("round.started")
 
@@ -221,7 +221,7 @@ class Frame:
             where = f"workflow {self.plan.workflow.id!r}"
             error = BudgetExceeded("rounds", allowed, self.round + 1, where=where)
             handler = None if self.limit_handled else self.plan.on_limit
-            self._limit_reached(error, handler)
+            self._limit_reached(error, node, handler)
             if handler is None:
                 raise error
             self.limit_handled = True
@@ -229,22 +229,25 @@ class Frame:
         journal = self.run.journal
         counted = journal is not None and self._counted(journal, node, self.counts[node.index] + 1)
         if not counted:
-            self._spend_round()
+            self._spend_round(node)
         self.round += 1
         self.errors_handled.clear()
         if not counted:
             self._emit("round.started")
         return node
 
-    def _spend_round(self) -> None:
+    def _spend_round(self, node: PlanNode) -> None:
         try:
             self.ledger.enter_round()
         except BudgetExceeded as error:
-            self._limit_reached(error, None)
+            self._limit_reached(error, node)
             raise
 
-    def _limit_reached(self, error: BudgetExceeded, handler: PlanNode | None) -> None:
-        self._emit("limit.reached", data=limit_data(error, None if handler is None else handler.id))
+    def _limit_reached(
+        self, error: BudgetExceeded, node: PlanNode | None, handler: PlanNode | None = None
+    ) -> None:
+        data = limit_data(error, None if handler is None else handler.id)
+        self._emit("limit.reached", node, data=data)
 
     def _failed(
         self, node: PlanNode, visit: int, raised: Exception, failure: Failure | None

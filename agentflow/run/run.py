@@ -342,7 +342,6 @@ class Run(Generic[R]):
             return
         assert self._settled is not None
         self._settling = True
-        self.signal.unsubscribe(self._wake)
         try:
             if self._began is not None:
                 self.ledger.spend_time(self.monotonic() - self._began)

@@ -6,14 +6,15 @@ import math
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import anyio
 
 from agentflow.errors import RunCancelled
 from agentflow.run.loop import current_loop
 
-__all__ = ["CancelSignal"]
+__all__ = ["CancelSignal", "scope_of"]
 
 
 class CancelSignal:
@@ -38,7 +39,8 @@ class CancelSignal:
         """Whether somebody cancelled; a deadline that has passed shows in `cancelled` only. For the hot loop."""
         self.reason: object = None
         self._deadline = math.inf
-        self._lock = threading.Lock()
+        # Reentrant, because a handler of a process signal may cancel while its own thread is inside.
+        self._lock = threading.RLock()
         # Children are held weakly: a signal that lives as long as the process must not keep each run's own alive.
         self._children: weakref.WeakSet[CancelSignal] | None = None
         self._parents: tuple[CancelSignal, ...] = ()
@@ -122,10 +124,11 @@ class CancelSignal:
     def subscribe(self, call: Callable[[], object]) -> None:
         """Have `call` called when the signal is cancelled, in the canceller's thread; at once if it already is."""
         with self._lock:
-            if not self.fired:
-                self._calls.append(call)
-                return
-        call()
+            # First added, then asked: a handler of a process signal may cancel between any two steps.
+            self._calls.append(call)
+            fired = self.fired
+        if fired:
+            call()
 
     def unsubscribe(self, call: Callable[[], object]) -> None:
         """Take back a subscription; nothing happens if there is none."""
@@ -136,3 +139,19 @@ class CancelSignal:
     def __repr__(self) -> str:
         state = f"cancelled: {self.reason!r}" if self.fired else "not cancelled"
         return f"<CancelSignal {state}>"
+
+
+@contextmanager
+def scope_of(signal: CancelSignal) -> Iterator[None]:
+    """Interrupt what the block awaits when the signal is cancelled, and go on after the block."""
+    loop = current_loop()
+    with anyio.CancelScope() as scope:
+
+        def wake() -> None:
+            loop.post(scope.cancel)
+
+        signal.subscribe(wake)
+        try:
+            yield
+        finally:
+            signal.unsubscribe(wake)

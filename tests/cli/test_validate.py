@@ -114,6 +114,14 @@ def test_ignored_errors_do_not_fail_the_check(project: Project) -> None:
     assert project.agentflow("validate", "flow.py", "--ignore", "AF1").code == 0
 
 
+def test_errors_that_are_not_shown_are_counted(project: Project) -> None:
+    project.write("flow.py", BROKEN)
+    selected = project.agentflow("validate", "flow.py", "--select", "AF5")
+    assert selected.out == "1 workflow checked: no findings, 4 errors of other codes not shown\n"
+    ignored = project.agentflow("validate", "flow.py", "--ignore", "AF106")
+    assert ignored.out.endswith("1 workflow checked: 3 errors, 1 error of other codes not shown\n")
+
+
 def test_what_could_not_be_read_cannot_be_ignored(project: Project) -> None:
     ended = project.agentflow("validate", "nowhere.py", "--ignore", "AF", "--select", "AF106")
     assert ended.code == 2

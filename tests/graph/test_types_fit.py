@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import datetime
 import enum
+import functools
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -52,6 +53,11 @@ from tests.graph.typed_values import (
 # --- compared with values ----------------------------------------------------------------------
 
 
+@functools.lru_cache(maxsize=4096)
+def contract_of(hint: Any) -> Contract:
+    return Contract(hint)
+
+
 def takes(contract: Contract, value: Any) -> bool:
     try:
         contract.validate(value)
@@ -62,32 +68,35 @@ def takes(contract: Contract, value: Any) -> bool:
 
 def valid(source: Typed, data: st.DataObject) -> list[Any]:
     """Some values that a field of the type may hold."""
-    contract = Contract(source.hint)
+    contract = contract_of(source.hint)
     drawn = [data.draw(source.values) for _ in range(3)]
     return [contract.validate(value) for value in drawn if takes(contract, value)]
 
 
+@pytest.mark.proof
 @given(typed, wanted, st.data())
 def test_what_never_fits_is_always_refused_and_what_fits_is_always_taken(
     source: Typed, target: Any, data: st.DataObject
 ) -> None:
     said = relation(source.hint, target)
     assume(said != "may fit")
-    contract = Contract(target)
+    contract = contract_of(target)
     for value in valid(source, data):
         assert takes(contract, value) == (said == "fits")
 
 
+@pytest.mark.proof
 @given(typed, wanted, st.data())
 def test_what_never_fits_when_it_is_filled_is_refused_unless_it_is_empty(
     source: Typed, target: Any, data: st.DataObject
 ) -> None:
     assume(filled(source.hint, target) == "never fits")
-    contract = Contract(target)
+    contract = contract_of(target)
     for value in valid(source, data):
         assert not takes(contract, value) or not is_filled(value)
 
 
+@pytest.mark.proof
 @given(typed, wanted, st.data())
 def test_what_is_read_unchanged_is_of_the_type_or_is_not(
     source: Typed, target: Any, data: st.DataObject

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 from agentflow import Finding, Report, Route, Workflow
 from agentflow.graph.condition import AllOf, AnyOf, Condition, Not, Test
-from tests.proofs.explorer import Explorer, Failing
+from tests.proofs.explorer import Explorer
 from tests.proofs.values import ask
+from tests.proofs.visits import Failing
 
 __all__ = ["SPOKEN", "Saying", "expected", "found_in", "is_proved", "saying_of", "sayings"]
 

@@ -1,312 +1,38 @@
-"""The explorer: every path of a small workflow, walked with concrete values by brute force.
+"""The explorer: every path of a small workflow, walked by brute force.
 
-It knows what a run does from the order of a visit, and nothing of how the checker proves: a state is a value or nothing for
-each field, a visit is every update that the node may return and its failure, a round is walked from every state in which it
-can open. What it says is slow and true.
+It knows what a run does from the order of a visit, and nothing of how the checker proves. A round is walked from every
+situation in which it can open, and so on for as many rounds as there are. What it says is slow and true.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
 
-from agentflow import Node, Route, Workflow
-from agentflow.graph.condition import AllOf, AnyOf, Condition, Not, Test
-from tests.proofs.values import ABSENT, ask, questions, samples_of
+from tests.proofs.visits import Failing, Situation, Visits, Way
 
-__all__ = ["Explorer", "Failing", "Place", "Situation", "Way"]
-
-State = tuple[int, ...]
-"""For each field the number of its sample, or -1 where it does not exist."""
-
-
-class Situation(NamedTuple):
-    """A run on its arrival at a node, rounds apart.
-
-    Attributes:
-        visited: The nodes that start rounds and were visited before.
-        handled: The error nodes that were entered in this round.
-        failed: Whether the node is entered for a failure.
-        limited: Whether `on_limit` was entered.
-    """
-
-    node: str
-    state: State
-    visited: frozenset[str] = frozenset()
-    handled: frozenset[str] = frozenset()
-    failed: bool = False
-    limited: bool = False
-
-
-class Failing(NamedTuple):
-    """A way in which a visit ends the run: what kind, about which field, at which route, and whether at an error node."""
-
-    kind: str
-    field: str = ""
-    route: int = -1
-    failed: bool = False
-
-
-class Way(NamedTuple):
-    """A way on from a visit.
-
-    Attributes:
-        kind: `route`, `error` or `end`.
-        route: The number of the route, -1 for a failure.
-        update: The new values that the node returned.
-        answers: What the conditions that are functions said, in their order.
-        target: The situation on arrival, a round opened where `opens` says so; `None` at an end.
-        opens: Whether the arrival opens a round.
-        limit: The situation at `on_limit`, which is entered instead when rounds are out.
-    """
-
-    kind: str
-    route: int
-    update: tuple[tuple[str, int], ...]
-    answers: tuple[bool, ...]
-    target: Situation | None = None
-    opens: bool = False
-    limit: Situation | None = None
-
+__all__ = ["Explorer", "Place"]
 
 Place = tuple[Situation, int]
 """A situation in a round."""
 
-
-@dataclass(frozen=True, slots=True)
-class Visit:
-    """Everything that may come of one visit; `warned` are the conditions that looked at a field that was not there."""
-
-    ways: tuple[Way, ...]
-    failing: frozenset[Failing]
-    warned: frozenset[Failing]
+_AT_THE_END = ("deliver", "finish")
+"""What goes wrong only after a route was taken."""
 
 
 @dataclass(eq=False)
-class Explorer:
-    """Walks a workflow whose structure is sound; `rounds` replaces its `max_rounds`."""
+class Explorer(Visits):
+    """All paths of a workflow whose structure is sound; `rounds` replaces its `max_rounds`."""
 
-    workflow: Workflow[Any]
     rounds: int = 0
-    _visits: dict[Situation, Visit] = field(default_factory=dict)
     _closures: dict[
         frozenset[Situation], tuple[set[Situation], frozenset[Situation], frozenset[Situation]]
     ] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self.rounds = self.rounds or self.workflow.max_rounds or 1
-        self.nodes = {node.id: node for node in self.workflow.nodes}
-        self.names = sorted(_names(self.workflow))
-        self.samples = samples_of(self.workflow, self.names)
-        self.names = sorted(self.samples)
-        self._at = {name: at for at, name in enumerate(self.names)}
-        self._answers: dict[tuple[int, int], bool | str] = {}
-
-    # What a run starts with.
-
-    def starts(self) -> Iterator[Situation]:
-        """Every situation in which a run may begin."""
-        workflow = self.workflow
-        choices: list[list[int]] = []
-        defaults = {spec.name: spec for spec in workflow.schema.with_default()}
-        for name in self.names:
-            every = list(range(len(self.samples[name])))
-            if name in workflow.inputs:
-                choices.append(every)
-            elif name in defaults:
-                given = every if name in workflow.optional_inputs or workflow.open_inputs else []
-                choices.append(sorted({*given, self._default(name)}))
-            elif name in workflow.optional_inputs or workflow.open_inputs:
-                choices.append([-1, *every])
-            else:
-                choices.append([-1])
-        for state in itertools.product(*choices):
-            yield Situation(workflow.entry, state)
-
-    def _default(self, name: str) -> int:
-        """The sample that stands for a field's default."""
-        spec = self.workflow.schema.fields[name]
-        assert spec.default is not None
-        value = spec.value.accept(spec.default())
-        tests = [test for test in self._questions if test.path[0] == name]
-        mine = [ask(test, name, value) for test in tests]
-        return next(
-            at
-            for at, sample in enumerate(self.samples[name])
-            if mine == [ask(test, name, sample) for test in tests]
-        )
-
-    @cached_property
-    def _questions(self) -> list[Test]:
-        conditions = [route.when for node in self.nodes.values() for route in node.routes]
-        conditions += [policy.condition for policy in self.workflow.policies]
-        return [test for condition in conditions for test in questions(condition)]
-
-    # One visit, in the order of the engine.
-
-    def visit(self, here: Situation) -> Visit:
-        """Everything that may come of a visit."""
-        found = self._visits.get(here)
-        if found is None:
-            found = self._visits[here] = self._visited(here)
-        return found
-
-    def _visited(self, here: Situation) -> Visit:
-        node = self.nodes[here.node]
-        for name in node.requires:
-            if here.state[self._at[name]] < 0:
-                return Visit(
-                    (), frozenset({Failing("requires", name, failed=here.failed)}), frozenset()
-                )
-        ways: list[Way] = []
-        failing: set[Failing] = set()
-        warned: set[Failing] = set()
-        handler = node.on_error or self.workflow.on_error
-        if handler and handler != node.id and not here.failed and handler not in here.handled:
-            after = here._replace(handled=here.handled | {handler})
-            ways.append(self._arrival("error", -1, (), (), after, here.state, handler, failed=True))
-        else:
-            failing.add(Failing("raised", failed=here.failed))
-        for update, state in self._updates(node, here.state):
-            for route, answers, warnings, problem in self._routes(node, state):
-                warned |= warnings
-                if problem is not None:
-                    failing.add(problem)
-                elif node.routes[route].kind != "to":
-                    ways.append(Way("end", route, update, answers))
-                else:
-                    target = node.routes[route].target
-                    assert target is not None
-                    ways.append(self._arrival("route", route, update, answers, here, state, target))
-        return Visit(tuple(ways), frozenset(failing), frozenset(warned))
-
-    def _updates(
-        self, node: Node, state: State
-    ) -> Iterator[tuple[tuple[tuple[str, int], ...], State]]:
-        """Every update that a node may return, with the state after it; one for each state."""
-        written = [(name, range(len(self.samples[name]))) for name in node.provides]
-        written += [(name, range(-1, len(self.samples[name]))) for name in node.may_provide]
-        seen: set[State] = set()
-        for values in itertools.product(*(numbers for _, numbers in written)):
-            after = list(state)
-            update = []
-            for (name, _), value in zip(written, values, strict=True):
-                if value >= 0:
-                    after[self._at[name]] = value
-                    update.append((name, value))
-            if (made := tuple(after)) not in seen:
-                seen.add(made)
-                yield tuple(update), made
-
-    def _routes(
-        self, node: Node, state: State
-    ) -> Iterator[tuple[int, tuple[bool, ...], set[Failing], Failing | None]]:
-        """Every route that may be taken: its number, what functions answered, warnings, and how it may fail."""
-        answers: tuple[bool, ...] = ()
-        warned: set[Failing] = set()
-        for at, route in enumerate(node.routes):
-            if isinstance(route.when, Condition):
-                holds, looked = self._evaluate(route.when, state)
-                warned |= {Failing("condition", name, at) for name in looked}
-                if isinstance(holds, str):
-                    yield at, answers, warned, Failing(holds, route=at)
-                    return
-                if not holds:
-                    continue
-            elif route.when is not None:
-                lacking = self._lacking(route.reads or (), state)
-                if lacking:
-                    yield at, answers, warned, Failing("reads", lacking, at)
-                    return
-                yield at, (*answers, True), warned, self._end_problem(route, at, state)
-                answers = (*answers, False)
-                continue
-            yield at, answers, warned, self._end_problem(route, at, state)
-            return
-        kind = "unproved" if answers else "uncovered"
-        yield -1, answers, warned, Failing(kind)
-
-    def _end_problem(self, route: Route, at: int, state: State) -> Failing | None:
-        if route.kind == "deliver":
-            assert route.field is not None
-            lacking = self._lacking((route.field,), state)
-            return Failing("deliver", lacking, at) if lacking else None
-        if route.kind == "finish":
-            lacking = self._lacking(route.reads or (), state)
-            return Failing("finish", lacking, at) if lacking else None
-        return None
-
-    def _lacking(self, names: Iterable[str], state: State) -> str:
-        return next((name for name in names if state[self._at[name]] < 0), "")
-
-    def _evaluate(self, condition: object, state: State) -> tuple[bool | str, set[str]]:
-        """What a condition says, and which missing fields it compared on the way to its answer."""
-        looked: set[str] = set()
-
-        def answer(part: object) -> bool:
-            if isinstance(part, AllOf):
-                return all(answer(each) for each in part.parts)
-            if isinstance(part, AnyOf):
-                return any(answer(each) for each in part.parts)
-            if isinstance(part, Not):
-                return not answer(part.part)
-            assert isinstance(part, Test)
-            name = part.path[0]
-            number = state[self._at[name]]
-            if number < 0 and part.op not in ("exists", "is_none"):
-                looked.add(name)
-            key = id(part), number
-            if key not in self._answers:
-                value = ABSENT if number < 0 else self.samples[name][number]
-                self._answers[key] = ask(part, name, value)
-            said = self._answers[key]
-            if isinstance(said, str):
-                raise _Raises("raises" if self._is_typed(name) else "raises untyped")
-            return said
-
-        try:
-            return answer(condition), looked
-        except _Raises as error:
-            return str(error), looked
-
-    def _is_typed(self, name: str) -> bool:
-        """Whether the type of a field is known: it refuses a value of a class that nobody has heard of."""
-        spec = self.workflow.schema.fields.get(name)
-        if spec is None:
-            return False
-        try:
-            spec.value.accept(object())
-        except Exception:
-            return True
-        return False
-
-    def _arrival(
-        self,
-        kind: str,
-        route: int,
-        update: tuple[tuple[str, int], ...],
-        answers: tuple[bool, ...],
-        here: Situation,
-        state: State,
-        target: str,
-        *,
-        failed: bool = False,
-    ) -> Way:
-        visited = here.visited
-        if self.nodes[here.node].starts_round:
-            visited |= {here.node}
-        on = Situation(target, state, visited, here.handled, failed, here.limited)
-        if target not in visited:
-            return Way(kind, route, update, answers, on)
-        limit = None
-        if self.workflow.on_limit is not None and not here.limited:
-            # Rounds that are out are no failure of the node that was left.
-            limit = Situation(self.workflow.on_limit, state, visited, here.handled, False, True)
-        return Way(kind, route, update, answers, on._replace(handled=frozenset()), True, limit)
 
     # All visits.
 
@@ -338,7 +64,8 @@ class Explorer:
                         continue
                     if way.opens:
                         opened.add(way.target)
-                        limits |= {way.limit} - {None}
+                        if way.limit is not None:
+                            limits.add(way.limit)
                     elif way.target not in inside:
                         inside.add(way.target)
                         waiting.append(way.target)
@@ -353,14 +80,12 @@ class Explorer:
     @property
     def taken(self) -> set[tuple[str, int]]:
         """The routes that some run takes, whatever comes of it; by node and number."""
-        ways = {(here.node, way.route) for here in self.situations for way in self.visit(here).ways}
-        failing = {
-            (here.node, problem.route)
+        return {
+            (here.node, way.route)
             for here in self.situations
-            for problem in self.visit(here).failing
-            if problem.kind in ("deliver", "finish")
+            for way in self.visit(here).ways
+            if way.route >= 0 and (way.problem is None or way.problem.kind in _AT_THE_END)
         }
-        return {(node, route) for node, route in ways | failing if route >= 0}
 
     @property
     def left(self) -> set[str]:
@@ -369,7 +94,7 @@ class Explorer:
             here.node
             for here in self.situations
             for way in self.visit(here).ways
-            if way.kind != "error" and not (way.opens and here.limited)
+            if way.kind in ("route", "end") and not (way.opens and here.limited)
         }
 
     def problems(self, *kinds: str) -> set[tuple[str, Failing]]:
@@ -413,7 +138,7 @@ class Explorer:
     # One path.
 
     def onward(self, place: Place) -> Iterator[tuple[Way, Place | None]]:
-        """Every way on from a place, with where it leads; `None` at an end, and ways for which there is no round left out."""
+        """Every way on from a place, with where it leads; `None` where the run ends, well or badly."""
         here, round = place
         for way in self.visit(here).ways:
             if way.target is None:
@@ -422,8 +147,8 @@ class Explorer:
                 yield way, (way.target, round)
             elif round < self.rounds:
                 yield way, (way.target, round + 1)
-            elif way.limit is not None:
-                yield way, (way.limit, round)
+            else:
+                yield way, None if way.limit is None else (way.limit, round)
 
     def along(self, path: Iterable[str]) -> set[Place]:
         """Every place in which a run can be that has visited the nodes of `path`."""
@@ -455,32 +180,3 @@ class Explorer:
                         further.append(after)
             layer = further
         return 0
-
-
-class _Raises(Exception):
-    """A comparison that cannot be made."""
-
-
-def _names(workflow: Workflow[Any]) -> set[str]:
-    """Every field that a workflow names where it matters."""
-    names = {*workflow.inputs, *workflow.optional_inputs}
-    for node in workflow.nodes:
-        names.update((*node.requires, *node.provides, *node.may_provide))
-        for route in node.routes:
-            names.update(route.reads or ())
-            if route.field is not None:
-                names.add(route.field)
-    return names
-
-
-def breadth_first(explorer: Explorer) -> Iterator[Place]:
-    """Every place of a workflow with few rounds, nearest first."""
-    waiting: deque[Place] = deque((start, 1) for start in explorer.starts())
-    seen = set(waiting)
-    while waiting:
-        place = waiting.popleft()
-        yield place
-        for _, after in explorer.onward(place):
-            if after is not None and after not in seen:
-                seen.add(after)
-                waiting.append(after)

@@ -8,6 +8,7 @@ condition says bears on the next.
 from __future__ import annotations
 
 import enum
+import functools
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field as attribute
@@ -15,9 +16,25 @@ from typing import Any, Literal, NotRequired, TypedDict, TypeVar
 
 from hypothesis import settings, strategies as st
 
-from agentflow import Node, Retry, Route, Uses, Workflow, node, route
+from agentflow import (
+    Node,
+    Policy,
+    Retry,
+    Route,
+    Uses,
+    Workflow,
+    at_most,
+    ends_within,
+    must_pass,
+    never_after,
+    node,
+    only_if,
+    route,
+    subflow,
+)
 from agentflow.graph.condition import Condition, field
 from agentflow.graph.workflow import assemble
+from tests.proofs.children import CHILDREN, INNER_NAMES
 from tests.proofs.values import also
 
 __all__ = ["SCRIPT", "Drawn", "Script", "many", "told", "workflows"]
@@ -72,7 +89,7 @@ class Filled:
     level: Level = Level.HIGH
     note: Literal["a", "b"] | None = None
     ratio: float = 0.5
-    service: Service = attribute(default_factory=lambda: {"status": "off"})  # type: ignore[arg-type,return-value]
+    service: Service = attribute(default_factory=lambda: Service(status="off"))
     maybe: Service | None = None
     items: list[str] = attribute(default_factory=list)
 
@@ -181,11 +198,12 @@ class ScriptedFailure(Exception):
 
 
 def body(id: str) -> Callable[..., Any]:
-    """A node's function that does what the script says."""
+    """A node's function that does what the script says, the same at every attempt of a visit."""
 
-    async def scripted(state: Any) -> dict[str, Any]:
+    async def scripted(state: Any, ctx: Any) -> dict[str, Any]:
         script = SCRIPT.get()
-        script.visits.append(id)
+        if ctx.attempt == 1:
+            script.visits.append(id)
         outcome = script.outcomes[len(script.visits) - 1]
         if outcome is None:
             raise ScriptedFailure(id)
@@ -194,14 +212,31 @@ def body(id: str) -> Callable[..., Any]:
     return scripted
 
 
-def scripted_answer(state: Any) -> bool:
-    """A condition that is a function, and answers what the script says."""
-    return SCRIPT.get().answers.pop(0)
+@functools.cache
+def answering(reads: tuple[str, ...]) -> Callable[[Any], bool]:
+    """A condition that is a function: reads what it says, and answers what the script says."""
+
+    def scripted_answer(state: Any) -> bool:
+        _read(state, reads)
+        return SCRIPT.get().answers.pop(0)
+
+    return scripted_answer
 
 
-def whole_state(state: Any) -> dict[str, Any]:
-    """The result of a run that finishes."""
-    return dict(state)
+@functools.cache
+def finishing(reads: tuple[str, ...]) -> Callable[[Any], dict[str, Any]]:
+    """A finish function that reads what it says, and gives the whole state."""
+
+    def whole_state(state: Any) -> dict[str, Any]:
+        _read(state, reads)
+        return dict(state)
+
+    return whole_state
+
+
+def _read(state: Any, reads: tuple[str, ...]) -> None:
+    for name in reads:
+        state[name]
 
 
 _SCHEMAS: tuple[Any, ...] = (Plain, Filled, Plain, None)
@@ -214,8 +249,11 @@ _LENGTH = 256
 class Drawn:
     """A random workflow, declared but not checked; `repr` tells it in one line for each node."""
 
-    def __init__(self, choices: bytes, *, most: int, rounds: tuple[int, ...]) -> None:
+    def __init__(
+        self, choices: bytes, *, most: int, rounds: tuple[int, ...], demanding: bool = False
+    ) -> None:
         self._choices = iter(choices)
+        self._demanding = demanding
         self.workflow = self._workflow(most, rounds)
 
     def __repr__(self) -> str:
@@ -248,6 +286,7 @@ class Drawn:
             max_rounds=self._pick(rounds) if self.boundaries else None,
             on_error=self._pick((None, None, *self._ids())),
             on_limit=self._pick((None, None, *self._ids())),
+            policies=[self._policy()] if self._demanding else [],
         )
 
     def _id(self, at: int) -> str:
@@ -259,18 +298,37 @@ class Drawn:
     def _node(self, at: int) -> Node:
         roles = {name: self._pick(_ROLES) for name in self.fields}
         others = [id for id in self._ids() if id != self._id(at)]
-        return node(
-            body(self._id(at)),
-            id=self._id(at),
-            requires=[name for name, role in roles.items() if "r" in role],
-            provides=[name for name, role in roles.items() if "p" in role],
-            may_provide=[name for name, role in roles.items() if "m" in role],
-            routes=self._routes(at),
-            starts_round=at in self.boundaries,
-            on_error=self._pick((None, None, None, None, *others)),
-            retry=Retry(2) if self._chance(10) else None,
-            uses=Uses(model_calls=self._pick((1, 0, 2, 3)), tool_calls=self._pick((0, 1, 2))),
-        )
+        provided = [name for name, role in roles.items() if "p" in role]
+        options: dict[str, Any] = {
+            "id": self._id(at),
+            "requires": [name for name, role in roles.items() if "r" in role],
+            "may_provide": [name for name, role in roles.items() if "m" in role],
+            "routes": self._routes(at),
+            "starts_round": at in self.boundaries,
+            "on_error": self._pick((None, None, None, None, *others)),
+            "retry": Retry(2) if self._chance(10) else None,
+        }
+        if self._demanding and self._chance(25):
+            given = dict.fromkeys(provided, "$result")
+            # What a sub-workflow gives back is provided always.
+            options["may_provide"] = ()
+            return subflow(workflow=self._pick(CHILDREN), outputs=given, **options)
+        uses = Uses(model_calls=self._pick((1, 0, 2, 3)), tool_calls=self._pick((0, 1, 2)))
+        return node(body(self._id(at)), provides=provided, uses=uses, **options)
+
+    def _policy(self) -> Policy:
+        names = (*self._ids(), *self._ids(), *INNER_NAMES)
+        one, other = self._pick(names), self._pick(names)
+        match self._pick(("must_pass", "never_after", "at_most", "only_if", "ends_within")):
+            case "must_pass":
+                return must_pass(one, before=other)
+            case "never_after":
+                return never_after(one, other)
+            case "at_most":
+                return at_most(one, self._pick((1, 0, 2, 3)))
+            case "only_if":
+                return only_if(one, self._condition())
+        return ends_within(rounds=self._pick((1, 2, 3)))
 
     def _routes(self, at: int) -> list[Route]:
         children = [self._id(to + 1) for to, parent in enumerate(self.parents) if parent == at]
@@ -286,8 +344,10 @@ class Drawn:
     def _way(self, target: str, *, always: bool = False) -> Route:
         when: Any = None
         if not always:
-            when = scripted_answer if self._chance(10) else self._condition()
-        reads = [self._pick(self.fields)] if self._chance(15) else None
+            when = None if self._chance(10) else self._condition()
+        reads = (self._pick(self.fields),) if self._chance(15) else None
+        if when is None and not always:
+            when = answering(reads or ())
         if target != "end":
             return route.to(target, when, reads=reads)
         match self._pick(("finish", "deliver", "deliver", "ready")):
@@ -296,7 +356,7 @@ class Drawn:
             case "ready" if not always:
                 return route.deliver_if_ready(self._pick(self.fields))
             case _:
-                return route.finish(whole_state, when, reads=reads)
+                return route.finish(finishing(reads or ()), when, reads=reads)
 
     def _condition(self) -> Condition:
         one = self._atom()
@@ -321,10 +381,15 @@ def many(count: int) -> settings:
     return settings(max_examples=said if said > 1000 else count)
 
 
-def workflows(*, most: int = 5, rounds: tuple[int, ...] = (3, 1, 2, 4)) -> st.SearchStrategy[Drawn]:
-    """Workflows of at most `most` nodes; all choices are drawn at once, which is many times faster than one by one."""
+def workflows(
+    *, most: int = 5, rounds: tuple[int, ...] = (3, 1, 2, 4), demanding: bool = False
+) -> st.SearchStrategy[Drawn]:
+    """Workflows of at most `most` nodes; `demanding` ones have sub-workflows and a policy.
+
+    All choices are drawn at once, which is many times faster than one by one.
+    """
     choices = st.binary(min_size=_LENGTH, max_size=_LENGTH)
-    return choices.map(lambda made: Drawn(made, most=most, rounds=rounds))
+    return choices.map(lambda made: Drawn(made, most=most, rounds=rounds, demanding=demanding))
 
 
 def told(workflow: Workflow[Any]) -> str:
@@ -336,8 +401,9 @@ def told(workflow: Workflow[Any]) -> str:
     }
     lines = [f"\nstate: {getattr(workflow.state, '__name__', None)}, {said}"]
     for one in workflow.nodes:
-        declared = ("starts_round", "requires", "provides", "may_provide", "on_error")
+        declared = ("starts_round", "requires", "provides", "may_provide", "on_error", "retry")
         of_node = [f"{name}={value}" for name in declared if (value := getattr(one, name))]
+        of_node += [f"runs {one.kind.workflow.id}"] if one.kind else []
         ways = [f"{way}" + (f" reads {way.reads}" if way.reads else "") for way in one.routes]
         lines.append(f"  {' '.join((one.id, *of_node))} -> {'; '.join(ways)}")
-    return "\n".join(lines)
+    return "\n".join([*lines, *map(str, workflow.policies)])

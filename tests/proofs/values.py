@@ -11,12 +11,13 @@ import enum
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from agentflow import Workflow
 from agentflow.graph.condition import AllOf, AnyOf, Condition, Not, Test
 
-__all__ = ["ABSENT", "Samples", "ask", "questions", "samples_of"]
+__all__ = ["ABSENT", "Samples", "ask", "conditions_of", "questions", "samples_of"]
 
 Samples = Mapping[str, tuple[Any, ...]]
 
@@ -30,11 +31,9 @@ ABSENT: Any = _Absent()
 """Stands for a field that does not exist."""
 
 
+@dataclass(frozen=True)
 class Other:
-    """A value that equals nothing else, and has nothing below it."""
-
-    def __repr__(self) -> str:
-        return "Other()"
+    """A value of a class that no schema has heard of, with nothing below it."""
 
 
 _OTHER = Other()
@@ -71,10 +70,12 @@ def ask(test: Test, name: str, value: Any) -> bool | str:
         return "raises"
 
 
-def samples_of(workflow: Workflow[Any], names: Iterable[str]) -> Samples:
-    """For each field the values that stand for all it may hold."""
+def samples_of(
+    workflow: Workflow[Any], names: Iterable[str], further: Iterable[Condition] = ()
+) -> Samples:
+    """For each field the values that stand for all it may hold, under the conditions of a workflow and further ones."""
     asked: dict[str, list[Test]] = {name: [] for name in names}
-    for condition in conditions_of(workflow):
+    for condition in (*conditions_of(workflow), *further):
         for test in questions(condition):
             asked.setdefault(test.path[0], []).append(test)
     return {name: _distinct(workflow, name, tests) for name, tests in asked.items()}

@@ -10,12 +10,12 @@ import anyio
 class HandClock:
     """Time for engines under test: nothing passes by itself, and who sleeps wakes when it is moved far enough."""
 
-    def __init__(self) -> None:
-        self.time = 0.0
+    def __init__(self, time: float = 0.0) -> None:
+        self.time = time
         self._sleepers: list[tuple[float, anyio.Event]] = []
 
     def now(self) -> datetime:
-        return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=self.time)
+        return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=self.time % 10**6)
 
     def monotonic(self) -> float:
         return self.time

@@ -195,9 +195,12 @@ async def test_a_deaf_body_in_a_sub_workflow_is_left_behind_with_it() -> None:
         run.cancel()
         with pytest.raises(RunCancelled):
             await run.result()
+        told = len(seen.facts)
+        deaf.ctx.report(payload="too late to be told")
         await deaf.let_go()
     assert visited == []
-    assert seen.kinds[-1] == "run.cancelled"
+    assert len(seen.facts) == told
+    assert (seen.facts[-1].kind, seen.facts[-1].run_id) == ("run.cancelled", run.id)
 
 
 async def test_a_sub_workflow_that_outlives_its_timeout_goes_no_further() -> None:

@@ -192,7 +192,9 @@ async def test_tasks_below_a_node_end_with_it() -> None:
     assert sorted(ended) == [0, 1, 2]
 
 
-@pytest.mark.parametrize("clock", [None, HandClock()], ids=["machine's", "standing"])
+@pytest.mark.parametrize(
+    "clock", [None, HandClock(), HandClock(10**12)], ids=["machine's", "standing", "far ahead"]
+)
 async def test_a_loop_that_never_waits_lets_a_cancel_through(clock: HandClock | None) -> None:
     turning = anyio.Event()
 

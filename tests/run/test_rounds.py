@@ -195,6 +195,7 @@ class TestOnLimit:
         assert await workflow.run({"n": 0}, observers=[seen]) == 2
         assert seen.visited() == ["turn", "turn", "last"]
         assert rounds(seen) == [1, 2, 2]
+        assert seen.of("limit.reached")[0].node_id == "turn"
         assert seen.data("limit.reached") == {
             "limit": "rounds",
             "allowed": 2,

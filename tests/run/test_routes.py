@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypedDict
 
 import pytest
+from pydantic import FiniteFloat
 
 from agentflow import ContractError, DefinitionError, Engine, define_workflow, field, node, route
 from tests.run.watching import Recorder
@@ -188,3 +189,26 @@ async def test_run_returns_the_declared_result_as_it_is(value: Any) -> None:
     result = await alone(body, routes=[route.deliver("x")], provides=["x"], may_provide=[]).run()
     assert type(result) is type(value)
     assert result == value
+
+
+@pytest.mark.parametrize(
+    ("number", "refused_as"), [(float, "no route matches"), (FiniteFloat, "input 'x'")]
+)
+async def test_nan_matches_no_comparison_and_a_type_can_keep_it_out(
+    number: Any, refused_as: str
+) -> None:
+    look = node(
+        nothing,
+        id="look",
+        requires=["x"],
+        routes=[
+            route.finish(lambda state: "below", when=field("x") < 10),
+            route.finish(lambda state: "not below", when=field("x") >= 10),
+        ],
+    )
+    state = TypedDict("state", {"x": number})  # noqa: UP013 - the type is a parameter
+    workflow = define_workflow("w", nodes=[look], state=state)
+    assert workflow.report.findings == ()
+    assert await workflow.run({"x": 3}) == "below"
+    with pytest.raises(ContractError, match=refused_as):
+        await workflow.run({"x": float("nan")})

@@ -202,3 +202,35 @@ def test_cancelling_after_the_loop_is_gone_is_nothing(backend: str) -> None:
     run.cancel()
     signal.cancel()
     assert run.status == "completed"
+
+
+class TestInterrupted:
+    """A handler of a process signal runs between any two steps of its thread, and may cancel there."""
+
+    def test_a_cancel_inside_of_the_signals_own_steps_blocks_nobody(self) -> None:
+        signal = CancelSignal()
+
+        def interrupted() -> None:
+            with signal._lock:
+                signal.cancel("from a handler")
+
+        thread = threading.Thread(target=interrupted, daemon=True)
+        thread.start()
+        thread.join(10)
+        assert signal.reason == "from a handler"
+
+    @pytest.mark.parametrize("first", [False, True])
+    def test_a_cancel_in_the_middle_of_a_subscription_is_not_lost(self, first: bool) -> None:
+        signal = CancelSignal()
+        calls: list[str] = []
+
+        class Interrupted(list[Any]):
+            def append(self, call: Any) -> None:
+                if first:
+                    signal.cancel()
+                super().append(call)
+                signal.cancel()
+
+        signal._calls = Interrupted()
+        signal.subscribe(lambda: calls.append("called"))
+        assert "called" in calls

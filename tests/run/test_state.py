@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 import pytest
 from pydantic import BaseModel
 
-from agentflow import Engine, node, route
+from agentflow import Engine, append, node, route
 from tests.run.workflows import END, alone, line, unchecked
 
 
@@ -189,6 +189,26 @@ async def test_two_results_of_one_engine_share_nothing() -> None:
     first["x"][0].append(1)
     assert second == {"x": [[]]}
     assert shared == {"x": [[]]}
+
+
+class Growing(TypedDict, total=False):
+    log: Annotated[list[Any], append]
+
+
+async def test_a_snapshot_does_not_grow_with_the_state() -> None:
+    snapshots: list[Any] = []
+
+    async def write(state: Any, ctx: Any) -> Any:
+        snapshots.append(ctx.run.state["log"])
+        return {"log": [ctx.node_id, Basket(["x"])]}
+
+    nodes = [
+        node(write, id=id, provides=["log"], routes=[way])
+        for id, way in (("a", route.to("b")), ("b", route.to("c")), ("c", END))
+    ]
+    workflow = unchecked("w", nodes=nodes, state=Growing, optional_inputs=["log"])
+    assert len((await workflow.run({"log": []}))["log"]) == 6
+    assert [len(one) for one in snapshots] == [0, 2, 4]
 
 
 async def test_the_state_of_a_running_run_is_a_snapshot() -> None:

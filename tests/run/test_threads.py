@@ -12,6 +12,7 @@ import pytest
 from anyio import wait_all_tasks_blocked
 
 from agentflow import Engine, RunCancelled
+from tests.run.clock import HandClock
 from tests.run.watching import Recorder
 from tests.run.workflows import alone, line
 
@@ -204,3 +205,41 @@ def test_an_error_of_a_thread_is_the_nodes_own(backend: str) -> None:
         assert caught.value is error
 
     anyio.run(main, backend=backend)
+
+
+@pytest.mark.parametrize("way", ["cancelled", "timed out"])
+async def test_what_a_thread_waits_for_in_the_loop_ends_with_its_visit(way: str) -> None:
+    reached, left = anyio.Event(), anyio.Event()
+    found: list[BaseException] = []
+    ended = threading.Event()
+
+    async def wait() -> None:
+        try:
+            reached.set()
+            await anyio.sleep_forever()
+        finally:
+            left.set()
+
+    def body(state: Any, ctx: Any) -> None:
+        try:
+            ctx.sync.once("wait", wait)
+        except BaseException as error:
+            found.append(error)
+            raise
+        finally:
+            ended.set()
+
+    clock = HandClock()
+    async with Engine(alone(body, timeout=5), clock=clock).start() as run:
+        await reached.wait()
+        await wait_all_tasks_blocked()
+        if way == "cancelled":
+            run.cancel("enough")
+        else:
+            clock.move(5)
+        with pytest.raises((RunCancelled, TimeoutError)):
+            await run.result()
+    with anyio.fail_after(10):
+        await left.wait()
+        await anyio.to_thread.run_sync(ended.wait)
+    assert len(found) == 1

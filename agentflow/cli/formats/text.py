@@ -88,8 +88,12 @@ def _summary(examination: Examination) -> Line:
         f"{counts['info']} for information" if counts["info"] else "",
         f"{waived} waived" if (waived := len(list(examination.waivers))) else "",
     ]
+    hidden = examination.hidden_errors
+    if hidden:
+        # Whoever looks at policies alone must not take silence for a proof that an unknown target prevented.
+        found.append(f"{_counted(hidden, 'error')} of other codes not shown")
     told = ", ".join(part for part in found if part)
-    role: Role = "error" if counts["error"] else "warning" if counts["warning"] else "ok"
+    role: Role = "error" if counts["error"] else "warning" if counts["warning"] or hidden else "ok"
     if not any(counts.values()):
         told = f"no findings{', ' if told else ''}{told}"
     return (f"{checked}: ", "plain"), (told, role)

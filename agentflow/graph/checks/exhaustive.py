@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from agentflow.graph.checks.structure import same_route
 from agentflow.graph.condition import AllOf, AnyOf, Condition, Not, Test
 from agentflow.graph.findings import Finding
+from agentflow.graph.fit.spelling import spelled
+from agentflow.graph.proof.case import OTHER
 from agentflow.graph.proof.story import details, nodes_on, situation
 
 if TYPE_CHECKING:
@@ -24,17 +26,29 @@ def never_true(workflow: Workflow[Any], walk: Walk) -> Iterator[Finding]:
             if not isinstance(route.when, Condition):
                 continue
             for test in _assertions(route.when):
-                name, mask = walk.picture.masks(test)
-                if not mask:
-                    choices = walk.picture.domain(name).choices(test.path[1:])
+                if not walk.picture.masks(test)[1]:
                     yield Finding(
                         code="AF301",
                         message=f"node {node.id!r}: {test} can never be true",
-                        hint=f"{'.'.join(test.path)} can be {choices}",
+                        hint=_possible(workflow, walk, test),
                         workflow=workflow.id,
                         node=node.id,
                         place=route.place or node.place,
                     )
+
+
+def _possible(workflow: Workflow[Any], walk: Walk, test: Test) -> str:
+    """What can be where a comparison looks, in words: the values where they can be listed, else the type."""
+    name, *below = test.path
+    domain = walk.picture.domain(name)
+    choices = domain.choices(below)
+    spec = workflow.schema.fields.get(name)
+    if spec is None or (choices and not any(case.value is OTHER for case in domain.cases)):
+        return f"{'.'.join(test.path)} can be {choices}"
+    if not choices:
+        return f"{name} is {spelled(spec.annotation)}, in which there is no {'.'.join(below)!r}"
+    part = f"its {'.'.join(below)!r}" if below else "it"
+    return f"{name} is {spelled(spec.annotation)}: compare {part} with what that can be"
 
 
 def _assertions(condition: Condition, *, negated: bool = False) -> Iterator[Test]:

@@ -59,7 +59,8 @@ def bounds(workflow: Workflow[Any]) -> Bounds:
 
 
 def _amount(costs: Mapping[str, Cost], id: str, name: str) -> int:
-    amount: int = getattr(costs[id], name)
+    # A node to which rounds do not suffice is a point of the matrix all the same.
+    amount: int = getattr(costs[id], name) if id in costs else 0
     return amount
 
 

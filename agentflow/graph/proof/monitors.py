@@ -6,7 +6,7 @@ of its own, once for each thing it may remember on the way in.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from agentflow.graph.condition import Condition
@@ -57,7 +57,7 @@ class PolicyMonitor:
         success, failure = self._after(seen, path)
         passage = Passage((success,), (failure,), objection)
         if node.kind is not None:
-            inner = self._through(failure, node)
+            inner = self._attempts(failure, node)
             after = {success if end == failure else end for end in inner.after}
             passage = Passage(
                 tuple(sorted(after)), inner.after_failure, objection or inner.objection
@@ -105,6 +105,24 @@ class PolicyMonitor:
             case _:
                 return seen, seen
 
+    def _attempts(self, seen: int, node: Node) -> Passage:
+        """What is remembered after the sub-workflow of a node, which may fail and be tried again."""
+        attempts = 1 if node.retry is None else node.retry.attempts
+        first = found = self._through(seen, node)
+        begun = {seen}
+        for _ in range(1, attempts):
+            again = set(found.after_failure) - begun
+            if not again:
+                break
+            begun |= again
+            for one in sorted(again):
+                found = _either(found, self._through(one, node))
+        if found.objection is not None and first.objection is None:
+            # Only a further try breaks the policy: the node stands in the path once more.
+            inside = (node.id, *found.objection.inside)
+            return replace(found, objection=replace(found.objection, inside=inside))
+        return found
+
     def _through(self, seen: int, node: Node) -> Passage:
         """What is remembered after the sub-workflow of a node, from a walk inside."""
         key = node.id, seen
@@ -128,3 +146,11 @@ class PolicyMonitor:
                 break
         after = sorted({step.seen for step, _ in walk.ends})
         return Passage(tuple(after), tuple(sorted({seen, *inner._touched})), objection)
+
+
+def _either(one: Passage, other: Passage) -> Passage:
+    return Passage(
+        tuple(sorted({*one.after, *other.after})),
+        tuple(sorted({*one.after_failure, *other.after_failure})),
+        one.objection or other.objection,
+    )
