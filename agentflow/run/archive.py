@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, get_args
@@ -146,3 +146,14 @@ async def prune(
         raise ValueError(f"runs of the status {wrong[0]!r} cannot be pruned; there are {known}")
     before = now - older_than if isinstance(older_than, timedelta) else older_than
     return await store.prune(older_than=before, statuses=statuses)
+
+
+class Known(Awaitable[bool]):
+    """An answer that is known already; unlike a coroutine, it may be left unasked for."""
+
+    def __init__(self, value: bool) -> None:
+        self._value = value
+
+    def __await__(self) -> Generator[Any, None, bool]:
+        yield from ()
+        return self._value

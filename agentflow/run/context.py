@@ -4,32 +4,28 @@ from __future__ import annotations
 
 import inspect
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, NoReturn
-
-import anyio
-import anyio.from_thread
 
 from agentflow.errors import ContractError, RunCancelled
 from agentflow.run.decide import Bail, Failure, Suspend
 from agentflow.run.effects import VisitRecord, effect, emit
-from agentflow.run.signal import scope_of
 from agentflow.run.sublog import SubLog
 from agentflow.run.suspension import answer_of, request_of
-from agentflow.run.thread import in_thread
 
 if TYPE_CHECKING:
     from agentflow.graph.limits import Uses
     from agentflow.graph.plan import PlanNode
     from agentflow.run.frame import Frame
     from agentflow.run.ledger import Ledger
-    from agentflow.run.ports import ModelCalls, Receipt, Reply, ToolCalls
+    from agentflow.run.ports import ModelCalls, ToolCalls
     from agentflow.run.run import Run
     from agentflow.run.signal import CancelSignal
     from agentflow.run.suspension import Request
+    from agentflow.run.sync_context import SyncContext
 
-__all__ = ["NodeContext", "SyncContext"]
+__all__ = ["NodeContext"]
 
 _LONG: Final = 5.0
 """Seconds that a durable run waits in memory; for a longer time it is suspended."""
@@ -176,6 +172,8 @@ class NodeContext:
     @property
     def sync(self) -> SyncContext:
         """The same calls for a plain function, which runs in a worker thread."""
+        from agentflow.run.sync_context import SyncContext
+
         return SyncContext(self)
 
     def effect_key(self, name: str) -> str:
@@ -332,123 +330,3 @@ class NodeContext:
 
     def __repr__(self) -> str:
         return f"<NodeContext node {self.node_id!r} visit {self.visit} of run {self.run_id}>"
-
-
-class SyncContext:
-    """The calls of a node context for code in a worker thread: each one runs in the loop and is waited for."""
-
-    __slots__ = ("_ctx",)
-
-    def __init__(self, ctx: NodeContext) -> None:
-        self._ctx = ctx
-
-    @property
-    def model(self) -> SyncModelCalls:
-        """The models."""
-        return SyncModelCalls(self._ctx)
-
-    @property
-    def tools(self) -> SyncToolCalls:
-        """The tools."""
-        return SyncToolCalls(self._ctx)
-
-    def report(
-        self, used_model: bool | None = None, payload: Any = None, subs: SubLog | None = None
-    ) -> None:
-        """As `NodeContext.report`."""
-        _call(self._ctx, self._ctx.report, used_model, payload, subs)
-
-    def sub_log(self) -> SyncSubLog:
-        """As `NodeContext.sub_log`."""
-        return SyncSubLog(self._ctx)
-
-    def once(self, key: str, function: Callable[[], Any]) -> Any:
-        """As `NodeContext.once`; `function` runs in a worker thread if it is plain."""
-
-        async def perform() -> Any:
-            # The caller's thread waits for this one: if both took from one pool, callers alone could exhaust it.
-            limiter = anyio.CapacityLimiter(1)
-            return await in_thread(self._ctx, function, limiter=limiter)
-
-        return _wait(self._ctx, self._ctx.once, key, perform)
-
-    def suspend(self, key: str, payload: Any = None, **options: Any) -> Any:
-        """As `NodeContext.suspend`."""
-
-        async def suspend() -> Any:
-            return await self._ctx.suspend(key, payload, **options)
-
-        return _wait(self._ctx, suspend)
-
-    def bail(self, value: Any) -> NoReturn:
-        """As `NodeContext.bail`."""
-        self._ctx.bail(value)
-
-
-class SyncModelCalls:
-    """The models, for code in a worker thread."""
-
-    __slots__ = ("_ctx",)
-
-    def __init__(self, ctx: NodeContext) -> None:
-        self._ctx = ctx
-
-    def invoke(self, input: Any, **options: Any) -> Reply:
-        """As `ctx.model.invoke`."""
-
-        async def invoke() -> Reply:
-            return await self._ctx.model.invoke(input, **options)
-
-        reply: Reply = _wait(self._ctx, invoke)
-        return reply
-
-
-class SyncToolCalls:
-    """The tools, for code in a worker thread."""
-
-    __slots__ = ("_ctx",)
-
-    def __init__(self, ctx: NodeContext) -> None:
-        self._ctx = ctx
-
-    def invoke(self, tool_id: str, input: Any = None, **options: Any) -> Receipt:
-        """As `ctx.tools.invoke`."""
-
-        async def invoke() -> Receipt:
-            return await self._ctx.tools.invoke(tool_id, input, **options)
-
-        receipt: Receipt = _wait(self._ctx, invoke)
-        return receipt
-
-
-class SyncSubLog(SubLog):
-    """A sub log for code in a worker thread."""
-
-    __slots__ = ()
-
-    def write(self, intention: Any) -> int:
-        number: int = _call(self.ctx, super().write, intention)
-        return number
-
-    def fix(self, number: int, result: Any = None) -> None:
-        _call(self.ctx, super().fix, number, result)
-
-
-def _wait(ctx: NodeContext, call: Callable[..., Coroutine[Any, Any, Any]], *args: Any) -> Any:
-    if ctx.frame.run.thread is None:
-        # A context for tests has no loop behind it: the call gets one of its own.
-        return anyio.run(call, *args)
-
-    async def bound() -> Any:
-        # Not every loop ends the call of a thread that is left behind by itself.
-        with scope_of(ctx.signal):
-            return await call(*args)
-        raise RunCancelled(ctx.signal.reason)
-
-    return anyio.from_thread.run(bound)
-
-
-def _call(ctx: NodeContext, call: Callable[..., Any], *args: Any) -> Any:
-    if ctx.frame.run.thread is None:
-        return call(*args)
-    return anyio.from_thread.run_sync(call, *args)

@@ -7,7 +7,6 @@ from collections.abc import (
     Awaitable,
     Callable,
     Collection,
-    Generator,
     Iterable,
     Mapping,
 )
@@ -15,16 +14,14 @@ from datetime import datetime, timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Unpack
 
-import anyio
-
 from agentflow.errors import RunConflict
 from agentflow.graph.limits import Budget
 from agentflow.run import archive
 from agentflow.run.attach import ATTACHED, UNANSWERED
+from agentflow.run.blocking import wait_for
 from agentflow.run.entries import ENDED, RunInfo, StoredStatus
 from agentflow.run.facts import Fact, as_observer
 from agentflow.run.fold import state_at
-from agentflow.run.loop import in_loop
 from agentflow.run.options import ResumeOptions, RunOptions, check_options
 from agentflow.run.ports import (
     Authorize,
@@ -193,7 +190,7 @@ class Engine(Generic[R]):
         Raises:
             RuntimeError: A loop is running in this thread; there, `await engine.run(…)`.
         """
-        value: R = _wait_for(self.run, input, options)
+        value: R = wait_for(self.run, input, options)
         return value
 
     def cancel(self, run_id: str, reason: object = None) -> Awaitable[bool]:
@@ -205,7 +202,7 @@ class Engine(Generic[R]):
         if run is not None:
             run.cancel(reason)
         if run is not None or self.store is None:
-            return _Known(run is not None)
+            return archive.Known(run is not None)
         return archive.cancel(self.store, run_id, reason)
 
     def get(self, run_id: str) -> Run[R] | None:
@@ -371,17 +368,6 @@ class Engine(Generic[R]):
         )
 
 
-class _Known(Awaitable[bool]):
-    """An answer that is known already; unlike a coroutine, it may be left unasked for."""
-
-    def __init__(self, value: bool) -> None:
-        self._value = value
-
-    def __await__(self) -> Generator[Any, None, bool]:
-        yield from ()
-        return self._value
-
-
 _RUN_OPTIONS = frozenset({"run_id", "signal", "context", "identity", "deps"})
 
 
@@ -396,18 +382,5 @@ async def run_once(workflow: Workflow[R], input: Mapping[str, Any] | None, **opt
 
 def run_once_sync(workflow: Workflow[R], input: Mapping[str, Any] | None, **options: Any) -> R:
     """`run_once`, waited for in a loop of its own."""
-    value: R = _wait_for(workflow.run, input, options)
+    value: R = wait_for(workflow.run, input, options)
     return value
-
-
-def _wait_for(function: Callable[..., Any], input: Any, options: dict[str, Any]) -> Any:
-    if in_loop():
-        raise RuntimeError(
-            "run_sync() was called where an event loop is already running, as in an async function or a notebook; "
-            "await run() there"
-        )
-    return anyio.run(_call, function, input, options)
-
-
-async def _call(function: Callable[..., Any], input: Any, options: dict[str, Any]) -> Any:
-    return await function(input, **options)
