@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -156,10 +157,7 @@ class Stores(RuleBasedStateMachine):
         self.portal.call(store.close)
         for held in self.held:
             if held.driver == driver:
-                self.answer(
-                    self.model,
-                    lambda store, held=held: store.append(held.model, [], status="interrupted"),
-                )
+                self.answer(self.model, partial(given_back, held.model))
         self.held = [held for held in self.held if held.driver != driver]
         if again:
             self.portal.call(store.open)
@@ -171,6 +169,10 @@ class Stores(RuleBasedStateMachine):
         for driver in (0, 1):
             real, model = self.both(driver, lambda store: store.find())
             assert [timeless(info) for info in real] == [timeless(info) for info in model]
+
+
+async def given_back(claim: Claim, store: MemoryStore) -> None:
+    await store.append(claim, [], status="interrupted")
 
 
 def timeless(answer: Any) -> Any:

@@ -173,9 +173,10 @@ async def test_work_that_breaks_leaves_nobody_waiting(
 async def test_a_stopped_worker_finishes_what_waits_and_takes_nothing_more(
     gate: Gate, start: Callable[..., Worker]
 ) -> None:
-    worker, refused = start(room=1, batch=1), []
+    worker = start(room=1, batch=1)
+    refused: list[str] = []
 
-    async def ask(work: object) -> None:
+    async def ask(work: str) -> None:
         try:
             await worker.do(work)
         except StoreError:
@@ -195,7 +196,8 @@ async def test_a_stopped_worker_finishes_what_waits_and_takes_nothing_more(
 
 
 def test_the_tick_comes_again_after_as_long_as_it_says(start: Callable[..., Worker]) -> None:
-    ticks, thrice = [], threading.Event()
+    ticks: list[int] = []
+    thrice = threading.Event()
 
     def tick() -> float | None:
         ticks.append(len(ticks))
@@ -229,7 +231,8 @@ async def test_several_threads_work_at_the_same_time(start: Callable[..., Worker
 
 
 def test_loops_in_several_threads_share_a_worker(gate: Gate, start: Callable[..., Worker]) -> None:
-    worker, answers = start(), []
+    worker = start()
+    answers: list[Any] = []
     gate.open.set()
 
     def run(backend: str) -> None:
