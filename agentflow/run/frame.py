@@ -136,13 +136,8 @@ class Frame:
         self._emit("round.started")
 
     async def _visits(self, node: PlanNode) -> Any:  # noqa: C901 - the one hot loop; every call it spares is paid for at every visit
-        run, signal, ledger, counts, state = (
-            self.run,
-            self.signal,
-            self.ledger,
-            self.counts,
-            self.state,
-        )
+        run, signal, ledger = self.run, self.signal, self.ledger
+        counts, state = self.counts, self.state
         listening, journal, past = run.bus is not None, run.journal, self._past
         failure: Failure | None = None
         while True:
@@ -195,11 +190,14 @@ class Frame:
                 if listening:
                     self._committed(node, visit, values, route)
             if route.target is None:
-                value = decide.final_value(self.plan, node, route, state)
-                if signal.fired:
-                    raise RunCancelled(signal.reason)
-                return value
+                return self._result(node, route)
             node = route.target
+
+    def _result(self, node: PlanNode, route: PlanRoute) -> Any:
+        value = decide.final_value(self.plan, node, route, self.state)
+        if self.signal.fired:
+            raise RunCancelled(self.signal.reason)
+        return value
 
     def _counted(self, journal: Journal, node: PlanNode, visit: int) -> bool:
         """Whether this visit is in the ledger already: it was gone through before, or begun before a crash."""
