@@ -23,9 +23,15 @@ UNREADABLE = "AF0"
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """Reports in the order of the targets; no workflow and no finding comes twice."""
+    """Reports in the order of the targets; no workflow and no finding comes twice.
+
+    Args:
+        reports: What is to be told.
+        workflows_seen: The workflows that were looked at.
+    """
 
     reports: tuple[Report, ...]
+    workflows_seen: tuple[Workflow[Any], ...] = ()
 
     @property
     def findings(self) -> Iterator[Finding]:
@@ -70,16 +76,18 @@ class Examination:
             waivers = tuple(waiver for waiver in report.waivers if wanted(waiver.finding))
             return dataclasses.replace(report, findings=findings, waivers=waivers)
 
-        return Examination(tuple(map(narrow, self.reports)))
+        return dataclasses.replace(self, reports=tuple(map(narrow, self.reports)))
 
     def seen_from(self, folder: Path) -> Examination:
         """The same with every path below `folder` written as it is from there."""
-        return Examination(tuple(_seen(report, folder) for report in self.reports))
+        seen = tuple(_seen(report, folder) for report in self.reports)
+        return dataclasses.replace(self, reports=seen)
 
 
 def examined(found: Iterable[Found]) -> Examination:
     """What there is to say of everything that was found."""
     reports: list[Report] = []
+    workflows: list[Workflow[Any]] = []
     known: set[object] = set()
     told: set[Finding] = set()
     for one in found:
@@ -92,7 +100,9 @@ def examined(found: Iterable[Found]) -> Examination:
         known |= keys
         told.update(findings)
         reports.append(dataclasses.replace(one.report, findings=findings))
-    return Examination(tuple(reports))
+        if workflow is not None:
+            workflows.append(workflow)
+    return Examination(tuple(reports), tuple(workflows))
 
 
 def _declaration(workflow: Workflow[Any]) -> tuple[object, ...]:
