@@ -27,10 +27,12 @@ class Examination:
 
     Args:
         reports: What is to be told.
+        workflows_seen: The workflows that were looked at.
         hidden_errors: How many errors were left out because of their codes; what they stop has not been proved.
     """
 
     reports: tuple[Report, ...]
+    workflows_seen: tuple[Workflow[Any], ...] = ()
     hidden_errors: int = 0
 
     @property
@@ -76,7 +78,7 @@ class Examination:
             waivers = tuple(waiver for waiver in report.waivers if wanted(waiver.finding))
             return dataclasses.replace(report, findings=findings, waivers=waivers)
 
-        narrowed = Examination(tuple(map(narrow, self.reports)))
+        narrowed = dataclasses.replace(self, reports=tuple(map(narrow, self.reports)))
         left_out = self.counts()["error"] - narrowed.counts()["error"]
         return dataclasses.replace(narrowed, hidden_errors=self.hidden_errors + left_out)
 
@@ -89,6 +91,7 @@ class Examination:
 def examined(found: Iterable[Found]) -> Examination:
     """What there is to say of everything that was found."""
     reports: list[Report] = []
+    workflows: list[Workflow[Any]] = []
     known: set[object] = set()
     told: set[Finding] = set()
     for one in found:
@@ -101,7 +104,9 @@ def examined(found: Iterable[Found]) -> Examination:
         known |= keys
         told.update(findings)
         reports.append(dataclasses.replace(one.report, findings=findings))
-    return Examination(tuple(reports))
+        if workflow is not None:
+            workflows.append(workflow)
+    return Examination(tuple(reports), tuple(workflows))
 
 
 def _declaration(workflow: Workflow[Any]) -> tuple[object, ...]:

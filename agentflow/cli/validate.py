@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TextIO
 
@@ -11,6 +12,7 @@ import typer
 
 if TYPE_CHECKING:
     from agentflow.cli.examination import Examination
+    from agentflow.graph.limits import Budget
 
 __all__ = ["validate"]
 
@@ -44,6 +46,25 @@ def validate(
     ignore: Annotated[
         list[str] | None, typer.Option("--ignore", metavar="CODE", help="No codes that begin so.")
     ] = None,
+    policy: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--policy",
+            metavar="FILE",
+            help="Policies that must hold too, in a JSON or YAML file; repeatable.",
+        ),
+    ] = None,
+    budget: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--budget",
+            metavar="NAME=VALUE",
+            help="A limit that runs will be given, such as model_calls=3; repeatable.",
+        ),
+    ] = None,
+    bounds: Annotated[
+        bool, typer.Option("--bounds", help="Print the proved worst case of each workflow.")
+    ] = False,
     no_import: Annotated[
         bool,
         typer.Option(
@@ -56,26 +77,36 @@ def validate(
 ) -> None:
     """Check workflows without running them.
 
-    Exit code 0: no errors. 1: errors (with --strict, warnings too). 2: a target cannot be read or imported.
+    Exit code 0: no errors. 1: errors (with --strict, warnings too). 2: a target or a policy file cannot be read.
     """
+    from agentflow.cli.budget import budget_of
     from agentflow.cli.output import claimed_stdout
 
     selected, ignored = _codes("--select", select), _codes("--ignore", ignore)
+    limits = budget_of(budget or ())
+    if bounds and format not in (Format.text, Format.json):
+        message = f"the format {format} has no place for them; take text or json"
+        raise typer.BadParameter(message, param_hint="--bounds")
     if watch:
         from agentflow.cli.watch import watch_targets
 
         repeated = [
             *(f"--select={code}" for code in selected),
             *(f"--ignore={code}" for code in ignored),
+            *(f"--policy={file}" for file in policy or ()),
+            *(f"--budget={limit}" for limit in budget or ()),
         ]
-        switches = [*(["--strict"] if strict else []), *(["--no-import"] if no_import else [])]
+        wanted = {"--strict": strict, "--no-import": no_import, "--bounds": bounds}
+        switches = [switch for switch, given in wanted.items() if given]
         watch_targets(
-            targets, ["validate", f"--format={format}", *switches, *repeated, "--", *targets]
+            [*targets, *(policy or ())],
+            ["validate", f"--format={format}", *switches, *repeated, "--", *targets],
         )
         return
     with claimed_stdout() as stdout:
-        found = _examined(targets, no_import=no_import).narrowed(selected, ignored)
-        _write(found, format, stdout, strict=strict)
+        found = _examined(targets, policy or (), limits, no_import=no_import)
+        found = found.narrowed(selected, ignored)
+        _write(found, format, stdout, strict=strict, bounds=bounds)
     raise typer.Exit(found.exit_code(strict=strict))
 
 
@@ -93,19 +124,24 @@ def _codes(option: str, given: list[str] | None) -> tuple[str, ...]:
     return found
 
 
-def _examined(targets: list[str], *, no_import: bool) -> Examination:
+def _examined(
+    targets: list[str], policies: Sequence[str], budget: Budget | None, *, no_import: bool
+) -> Examination:
+    from agentflow.cli.demands import Demands
     from agentflow.cli.examination import examined
     from agentflow.cli.importing import Imports
     from agentflow.cli.loading import load
     from agentflow.cli.target import parse_target
 
     with Imports(forbidden=no_import) as imports:
-        return examined(
-            found for target in targets for found in load(parse_target(target), imports)
-        )
+        demands = Demands(policies, budget, imports)
+        found = (thing for target in targets for thing in load(parse_target(target), imports))
+        return examined(demands.judged(found))
 
 
-def _write(found: Examination, format: Format, stdout: TextIO, *, strict: bool) -> None:
+def _write(
+    found: Examination, format: Format, stdout: TextIO, *, strict: bool, bounds: bool
+) -> None:
     from agentflow.cli.excerpt import Sources
 
     folder = _root(format)
@@ -116,11 +152,12 @@ def _write(found: Examination, format: Format, stdout: TextIO, *, strict: bool) 
             from agentflow.cli.output import columns_of
             from agentflow.cli.styled import write_lines
 
-            write_lines(text_lines(found, sources, columns=columns_of(stdout)), stdout)
+            columns = columns_of(stdout)
+            write_lines(text_lines(found, sources, columns=columns, bounds=bounds), stdout)
         case Format.json:
             from agentflow.cli.formats.json import json_text
 
-            stdout.write(json_text(found, strict=strict) + "\n")
+            stdout.write(json_text(found, strict=strict, bounds=bounds) + "\n")
         case Format.sarif:
             from agentflow.cli.formats.sarif import sarif_text
 

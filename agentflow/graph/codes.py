@@ -56,6 +56,12 @@ CODES: dict[str, Code] = _table(
         "import needed",
         "Python files say what they define only when they are imported, and that was forbidden.",
     ),
+    Code(
+        "AF009",
+        "error",
+        "policy file cannot be used",
+        "What it demands is not known, so nothing may pass for checked against it.",
+    ),
     # AF1xx: what was declared, and the shape of the graph.
     Code(
         "AF101",
@@ -314,6 +320,12 @@ CODES: dict[str, Code] = _table(
         "It protects nothing, and nobody would notice.",
     ),
     Code("AF507", "error", "malformed policy", "It cannot be proved as it stands."),
+    Code(
+        "AF508",
+        "warning",
+        "policy about no workflow",
+        "None of the workflows that were checked is one that it speaks of, so it protects nothing here.",
+    ),
     # AF6xx: types, told from annotations.
     Code(
         "AF601",

@@ -13,13 +13,15 @@ __all__ = ["Code"]
 _FIRM: Final = frozenset(
     {
         # Nothing was read, or it was read as something else.
-        *("AF001", "AF002", "AF003", "AF004", "AF005", "AF006", "AF007", "AF008"),
+        *("AF001", "AF002", "AF003", "AF004", "AF005", "AF006", "AF007", "AF008", "AF009"),
         *("AF130", "AF131", "AF132", "AF133"),
         # No plan can be made of it, or not of what was meant.
         *("AF101", "AF102", "AF103", "AF104", "AF105", "AF106", "AF107", "AF108"),
         *("AF116", "AF117", "AF118", "AF119", "AF120", "AF121", "AF122"),
         # Nothing would bound its loops.
         *("AF113", "AF114"),
+        # Of no workflow.
+        "AF508",
         # A waiver that accepts itself.
         *("AF701", "AF702"),
     }

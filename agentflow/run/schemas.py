@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from agentflow.graph.finding_schema import finding_schema
+from agentflow.graph.spec.policies import policy_schema
 from agentflow.graph.spec.schema import workflow_schema
 from agentflow.run.fact_json import fact_schema
 
@@ -17,6 +18,7 @@ __all__ = ["SCHEMAS"]
 
 SCHEMAS: Final[Mapping[str, Callable[[], dict[str, Any]]]] = {
     "workflow": workflow_schema,
+    "policy": policy_schema,
     "finding": finding_schema,
     "fact": fact_schema,
 }

@@ -23,7 +23,7 @@ class DriverLock:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._file: int | None = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._file: int | None = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         if fcntl is not None:
             try:
                 fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -64,13 +64,15 @@ def lock_path(database: Path, key: int) -> Path:
 
 
 def driver_is_alive(path: Path) -> bool | None:
-    """Whether somebody holds a lock file; `None` on systems without such locks."""
+    """Whether somebody holds a lock file; `None` where that cannot be seen."""
     if fcntl is None:
         return None
     try:
-        file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
         return False
+    except PermissionError:
+        return None
     try:
         # Shared, so that two who look at the same time do not take each other for the driver.
         fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

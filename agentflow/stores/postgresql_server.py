@@ -28,6 +28,13 @@ _DEFAULTS: Final[dict[str, Any]] = {
     "tcp_user_timeout": 30_000,
 }
 
+_SETTINGS: Final = {
+    # What is locked is read as it is then, not as it was before; whatever a server has as its default.
+    "default_transaction_isolation": "read committed",
+    # A driver that was stopped in the middle of writing to a run must not stop those who want that run from writing to others.
+    "lock_timeout": "5s",
+}
+
 
 class PostgresqlServer:
     """One database of a PostgreSQL server.
@@ -50,6 +57,7 @@ class PostgresqlServer:
         self._options = {**_DEFAULTS, **given}
         self._machine = machine
         self._dialect = load_dialect("postgresql")
+        self.generation = 0
         self._idle: list[PostgresqlSession] = []
         self._state = threading.Lock()
         place = given.get("host") or "the local socket"
@@ -74,24 +82,36 @@ class PostgresqlServer:
     @contextlib.contextmanager
     def reading(self) -> Iterator[Session]:
         """A session that reads, one of a few that are kept, so that each of the threads that read has one."""
-        with self._state:
-            session = self._idle.pop() if self._idle else None
-        if session is None:
-            session = self._session()
+        session = self._kept() or self._session()
         try:
             yield session
         except Exception as error:
             session.close()
             if self.broken(error):
-                # The others were most likely lost with it; whoever comes next begins with a new one.
-                self.close()
+                self.generation += 1
             raise
         with self._state:
             self._idle.append(session)
 
+    def _kept(self) -> PostgresqlSession | None:
+        while True:
+            with self._state:
+                if not self._idle:
+                    return None
+                session = self._idle.pop()
+            if session.generation == self.generation:
+                return session
+            session.close()
+
     def _session(self) -> PostgresqlSession:
         connection = psycopg.connect(**self._options, autocommit=True)
-        return PostgresqlSession(connection, self._dialect)
+        try:
+            for name, value in _SETTINGS.items():
+                connection.execute("SELECT set_config(%s, %s, false)", (name, value))
+        except BaseException:
+            connection.close()
+            raise
+        return PostgresqlSession(connection, self._dialect, generation=self.generation)
 
     # Who is alive.
 

@@ -20,11 +20,15 @@ class PostgresqlSession:
     Args:
         connection: In its own hands alone.
         dialect: The SQL.
+        generation: That of the server's sessions.
     """
 
     autonomous = True
 
-    def __init__(self, connection: psycopg.Connection[Row], dialect: Dialect) -> None:
+    def __init__(
+        self, connection: psycopg.Connection[Row], dialect: Dialect, *, generation: int
+    ) -> None:
+        self.generation = generation
         self._connection = connection
         self._statements = {name: text.encode() for name, text in dialect.statements.items()}
 

@@ -25,6 +25,9 @@ class Busy(Exception):
 class Session(Protocol):
     """One connection, used by one thread at a time. Statements are named; errors are the database driver's own."""
 
+    generation: int
+    """What its backend's generation was when it was made."""
+
     autonomous: bool
     """Whether one statement alone is a transaction that costs less than one with a beginning and an end."""
 
@@ -78,6 +81,9 @@ class Backend(Protocol):
 
     name: str
     """What messages call it, without secrets."""
+
+    generation: int
+    """How often sessions were lost: one of an earlier generation is most likely lost with them."""
 
     def connect(self) -> Session:
         """A session that writes, on tables of the newest version."""

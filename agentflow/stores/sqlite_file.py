@@ -55,6 +55,7 @@ class SqliteFile:
         self._machine = machine
         self._relaxed = relaxed
         self._patience = patience
+        self.generation = 0
         self._lock: DriverLock | None = None
         self._reader: SqliteSession | None = None
         self._writer: SqliteSession | None = None
@@ -63,6 +64,7 @@ class SqliteFile:
     def connect(self) -> Session:
         """A session that writes, on tables of the newest version."""
         self._writer = None
+        self._close_tidier()
         session = self._session()
         try:
             session.begin()
@@ -78,6 +80,8 @@ class SqliteFile:
     @contextlib.contextmanager
     def reading(self) -> Iterator[Session]:
         """A session that reads, and never waits for one that writes."""
+        if self._reader is not None and self._reader.generation != self.generation:
+            self.close()
         if self._reader is None:
             self._reader = self._session()
             self._reader.script(f"PRAGMA busy_timeout = {int(self._patience * 1000)}")
@@ -86,11 +90,17 @@ class SqliteFile:
             yield self._reader
         except sqlite3.Error as error:
             if self.broken(error):
+                self.generation += 1
                 self.close()
             raise
 
     def _session(self) -> SqliteSession:
-        return SqliteSession(self._connection(), self._dialect, patience=self._patience)
+        return SqliteSession(
+            self._connection(),
+            self._dialect,
+            patience=self._patience,
+            generation=self.generation,
+        )
 
     def _connection(self) -> sqlite3.Connection:
         """A connection that never waits by itself: its session does, where waiting harms nobody."""
@@ -125,9 +135,7 @@ class SqliteFile:
         if self._lock is not None:
             self._lock.release()
             self._lock = None
-        if self._tidier is not None:
-            self._tidier.close()
-            self._tidier = None
+        self._close_tidier()
 
     def dead(self, session: Session, drivers: Sequence[tuple[Driver, bool]]) -> set[int]:  # noqa: ARG002
         """Those whose lock file nobody holds; of drivers on other machines, those whose lease has run out."""
@@ -166,9 +174,12 @@ class SqliteFile:
                     self._tidier.execute("PRAGMA wal_checkpoint(RESTART)")
         except (sqlite3.Error, StoreError):
             # It is only put off. Whoever writes is told what is wrong, if it concerns them.
-            if self._tidier is not None:
-                self._tidier.close()
-                self._tidier = None
+            self._close_tidier()
+
+    def _close_tidier(self) -> None:
+        if self._tidier is not None:
+            self._tidier.close()
+            self._tidier = None
 
     # Errors.
 

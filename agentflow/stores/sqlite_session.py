@@ -44,13 +44,20 @@ class SqliteSession:
         connection: In its own hands alone, without transactions of its own.
         dialect: The SQL.
         patience: Seconds to wait for another process that writes.
+        generation: That of the file's sessions.
     """
 
     autonomous = False
 
     def __init__(
-        self, connection: sqlite3.Connection, dialect: Dialect, *, patience: float
+        self,
+        connection: sqlite3.Connection,
+        dialect: Dialect,
+        *,
+        patience: float,
+        generation: int,
     ) -> None:
+        self.generation = generation
         self._connection = connection
         self._statements = dialect.statements
         self._patience = patience

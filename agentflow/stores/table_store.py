@@ -7,7 +7,7 @@ import threading
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 import anyio
 
@@ -139,7 +139,7 @@ class TableStore:
 
     async def read(self, run_id: str, *, after: int | None = None) -> list[Entry]:
         """The entries after number `after`; if that is `None`, those from the latest snapshot on, the snapshot included."""
-        entries: list[Entry] = await self._opened().reads.do(Reading(run_id, after))
+        entries: list[Entry] = await self._look(Reading(run_id, after))
         return entries
 
     async def find(
@@ -151,7 +151,7 @@ class TableStore:
         limit: int = 1000,
     ) -> list[RunInfo]:
         """Runs by id, by status, or suspended ones that are due by a time; the oldest first."""
-        found: list[RunInfo] = await self._opened().reads.do(Finding(run_id, status, due, limit))
+        found: list[RunInfo] = await self._look(Finding(run_id, status, due, limit))
         return found
 
     async def prune(
@@ -166,6 +166,15 @@ class TableStore:
             Pruning(run_id, older_than, frozenset(statuses))
         )
         return count
+
+    async def _look(self, work: Reading | Finding) -> Any:
+        desk = self._opened()
+        try:
+            return await desk.reads.do(work)
+        except StoreError:
+            # If that was a lost connection, whoever writes next need not find out once more.
+            desk.writes.nudge()
+            raise
 
     def _start(self) -> _Desk:
         backend = self._backend

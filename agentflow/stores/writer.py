@@ -87,7 +87,7 @@ class Writer:
             if not self._open:
                 return None
             pause = self._renew_at - self._time.monotonic()
-            if pause > 0:
+            if pause > 0 and not self._is_lost:
                 return pause
             # If it fails, there is another chance before the lease runs out; whoever writes meanwhile is told what is wrong.
             self._renew_at = self._time.monotonic() + self._lease / 4
@@ -141,6 +141,7 @@ class Writer:
 
     def _fail(self, jobs: Sequence[Job], error: Exception) -> None:
         if self._backend.broken(error):
+            self._backend.generation += 1
             self._hang_up()
         for job in jobs:
             job.error = self._failure("written", error)
@@ -155,9 +156,16 @@ class Writer:
 
     # The connection.
 
+    @property
+    def _is_lost(self) -> bool:
+        session = self._session
+        return session is not None and session.generation != self._backend.generation
+
     def _connected(self) -> Session:
         if self._session is not None:
-            return self._session
+            if not self._is_lost:
+                return self._session
+            self._hang_up()
         session = self._backend.connect()
         try:
             session.begin()
@@ -190,13 +198,14 @@ class Writer:
 
     def _give_everything_back(self, job: Job) -> None:
         """Nothing here can fail for the caller: a driver that is gone leaves its runs to everybody, written down or not."""
-        try:
-            session = self._connected()
-            session.begin()
-            self._journals.retire(session)
-            session.commit()
-        except Exception as error:
-            job.answer = self._failure("closed", error)
+        if self._open:
+            try:
+                session = self._connected()
+                session.begin()
+                self._journals.retire(session)
+                session.commit()
+            except Exception as error:
+                job.answer = self._failure("closed", error)
         self._open = False
         self._dropped.clear()
         self._hang_up()

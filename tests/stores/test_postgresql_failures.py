@@ -45,7 +45,11 @@ async def test_a_lost_connection_is_an_error_and_the_next_call_reconnects(
         assert await store.read("run") == entries(1)
         cut_all_sessions(postgresql_url)
         await fails_once(lambda: store.append(claim, entries(2)))
+        # One error tells of all connections that were open then.
+        assert await store.read("run") == entries(1, 2)
+        cut_all_sessions(postgresql_url)
         assert await fails_once(lambda: store.read("run")) == entries(1, 2)
+        await store.append(claim, entries(3))
 
 
 async def test_a_driver_that_has_lost_its_session_keeps_its_runs(postgresql_url: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import sqlite3
 from contextlib import closing
@@ -115,6 +116,29 @@ async def test_a_damaged_file_is_an_error_of_its_reader(tmp_path: Path) -> None:
         async with opened(lambda: store):
             await store.read("run")
     assert isinstance(told.value.__cause__, sqlite3.DatabaseError)
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_a_log_that_is_torn_under_an_open_store_is_an_error_and_then_the_store_goes_on(
+    tmp_path: Path, seed: int
+) -> None:
+    path = tmp_path / "runs.db"
+    log = tmp_path / "runs.db-wal"
+    async with opened(lambda: SqliteStore(path)) as store:
+        claim = await claimed(store)
+        kept = log.stat().st_size
+        await store.append(claim, entries(1, 20))
+        for number in range(21, 40):
+            await store.append(claim, entries(number))
+        os.truncate(log, random.Random(seed).randrange(kept, log.stat().st_size))
+        with pytest.raises(StoreError, match=r"runs\.db cannot be read: disk I/O error"):
+            await store.read("run")
+        with pytest.raises(StoreError, match="does not follow"):
+            await store.append(claim, entries(41))
+        last = (await the_run(store)).last
+        assert last < 40
+        assert await store.read("run") == entries(1, last)
+        await store.append(claim, entries(last + 1))
 
 
 @pytest.mark.parametrize("durability", ["full", "relaxed"])

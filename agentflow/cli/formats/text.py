@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from agentflow.cli.examination import Examination
 from agentflow.cli.excerpt import Excerpt, Sources
+from agentflow.cli.formats.bounds import bounds_lines
 from agentflow.cli.formats.quotation import quotation
 from agentflow.cli.styled import Line, Role, Span
 from agentflow.graph.findings import Finding, Severity, Waiver
@@ -16,7 +17,7 @@ _ROLES: dict[Severity, Role] = {"error": "error", "warning": "warning", "info": 
 
 
 def text_lines(
-    examination: Examination, sources: Sources, *, columns: int | None = None
+    examination: Examination, sources: Sources, *, columns: int | None = None, bounds: bool = False
 ) -> Iterator[Line]:
     """The whole examination, one finding after the other, and a line that sums it up.
 
@@ -24,6 +25,7 @@ def text_lines(
         examination: What was found.
         sources: The files it was found in.
         columns: How wide the quoted lines may be; `None` for as wide as they are.
+        bounds: Whether the worst case of each workflow is told too.
     """
     for report in examination.reports:
         for finding in report.findings:
@@ -32,6 +34,8 @@ def text_lines(
         for waiver in report.waivers:
             yield from _waiver_lines(waiver)
             yield ()
+    if bounds:
+        yield from bounds_lines(examination)
     yield _summary(examination)
 
 

@@ -52,6 +52,21 @@ def judged(workflow: Workflow[Any], policies: Iterable[Policy]) -> Iterator[Find
             yield from _on_every_path(workflow, policy)
 
 
+def concerns(workflow: Workflow[Any], policy: Policy) -> bool:
+    """Whether a workflow has what a policy of others guards, so that it is worth asking whether it holds."""
+    match policy.kind:
+        case "ends_within":
+            return True
+        case "must_pass":
+            guarded = [policy.other]
+        case "never_after":
+            guarded = [policy.node, policy.other]
+        case _:
+            guarded = [policy.node]
+    paths = list(_paths(workflow, ()))
+    return all(any(names_a_node(name, path) for path in paths) for name in guarded)
+
+
 def _on_every_path(workflow: Workflow[Any], policy: Policy) -> Iterator[Finding]:
     walk = Walk(workflow, monitor=PolicyMonitor(policy))
     for lack, place in walk.lacks:

@@ -31,8 +31,14 @@ class Document:
     file: str | None = None
 
 
-def document_of(source: Mapping[str, Any] | str | os.PathLike[str]) -> Document:
+def document_of(
+    source: Mapping[str, Any] | str | os.PathLike[str], *, wanted: str = "the parts of a workflow"
+) -> Document:
     """The document of a mapping, or of the path of a `.json`, `.yaml` or `.yml` file.
+
+    Args:
+        source: The mapping, or the path.
+        wanted: What the object is to hold, for the error if it is no object.
 
     Raises:
         SpecError: It cannot be read as an object of JSON data.
@@ -58,9 +64,7 @@ def document_of(source: Mapping[str, Any] | str | os.PathLike[str]) -> Document:
     except RecursionError:
         raise _too_deep("", file) from None
     if not isinstance(data, dict):
-        raise SpecError(
-            f"the file holds {kind_of(data)}, not an object with the parts of a workflow", file=file
-        )
+        raise SpecError(f"the file holds {kind_of(data)}, not an object with {wanted}", file=file)
     return Document(data, file)
 
 

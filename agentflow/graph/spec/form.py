@@ -9,10 +9,11 @@ from __future__ import annotations
 import difflib
 import functools
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from agentflow.graph.json_schema import Data
 from agentflow.graph.spec.pointer import below
 from agentflow.graph.spec.schema import workflow_schema
 
@@ -47,10 +48,15 @@ class Flaw:
         return below("", *self.path)
 
 
-def flaws(data: Any) -> list[Flaw]:
-    """Every flaw of a workflow in its declarative form, in the order of its parts."""
+def flaws(data: Any, schema: Callable[[], Data] = workflow_schema) -> list[Flaw]:
+    """Every flaw of a document, in the order of its parts.
+
+    Args:
+        data: The document.
+        schema: Makes its schema, whose definitions are among those of workflows.
+    """
     found = dict.fromkeys(
-        flaw for error in _validator().iter_errors(data) for flaw in _flaws(error)
+        flaw for error in _validator(schema).iter_errors(data) for flaw in _flaws(error)
     )
     order = _order(data)
     return sorted(
@@ -72,10 +78,10 @@ def _order(data: Any) -> Any:
 
 
 @functools.cache
-def _validator() -> Any:
+def _validator(schema: Callable[[], Data]) -> Any:
     from jsonschema import Draft202012Validator
 
-    return Draft202012Validator(workflow_schema())
+    return Draft202012Validator(schema())
 
 
 @functools.cache

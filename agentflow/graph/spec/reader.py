@@ -19,7 +19,6 @@ from agentflow.graph.kinds import subflow
 from agentflow.graph.limits import Retry, Uses
 from agentflow.graph.node import Node, make_node
 from agentflow.graph.place import Place
-from agentflow.graph.policy import Policy
 from agentflow.graph.route import Route
 from agentflow.graph.schema import Schema
 from agentflow.graph.spec.conditions import condition_of
@@ -29,6 +28,7 @@ from agentflow.graph.spec.gap import Gap
 from agentflow.graph.spec.hints import defaults_of, hint_of, state_of
 from agentflow.graph.spec.names import Names, NotFound, StandIns
 from agentflow.graph.spec.pointer import below
+from agentflow.graph.spec.policies import policy_of
 from agentflow.graph.workflow import Workflow, assemble
 
 __all__ = ["Reader"]
@@ -130,7 +130,7 @@ class _Part:
             if result is None
             else hint_of(result, below(pointer, "result"), self._hint),
             policies=[
-                self._policy(policy, below(pointer, "policies", i))
+                policy_of(policy, self.file, below(pointer, "policies", i), self._member)
                 for i, policy in enumerate(data.get("policies", ()))
             ],
             **plain,
@@ -239,20 +239,6 @@ class _Part:
                 self._error(name, below(pointer, "on", at)) for at, name in enumerate(options["on"])
             )
         return Retry(**options)
-
-    def _policy(self, data: Data, pointer: str) -> Policy:
-        kind: Any
-        ((kind, demand),) = data.items()
-        options = dict(demand)
-        where = below(pointer, kind)
-        if "when" in options:
-            options["condition"] = condition_of(
-                options.pop("when"), below(where, "when"), self._member
-            )
-        for other in ("before", "later"):
-            if other in options:
-                options["other"] = options.pop(other)
-        return Policy(kind=kind, place=Place(self.file, pointer=pointer), **options)
 
     def _function(self, name: str, pointer: str) -> Any:
         return self._find(lambda names: names.function(name), pointer)

@@ -21,7 +21,7 @@ from agentflow.graph.json_schema import (
 from agentflow.graph.spec.conditions import MEMBER, PRESENCE
 from agentflow.graph.spec.type_schema import type_definitions
 
-__all__ = ["workflow_schema"]
+__all__ = ["condition_definition", "policy_definition", "workflow_schema"]
 
 
 def workflow_schema() -> Data:
@@ -41,8 +41,8 @@ def workflow_schema() -> Data:
             "subflow": _subflow(),
             "retry": _retry(),
             "uses": _uses(),
-            "policy": _policy(),
-            "condition": _condition(),
+            "policy": policy_definition(),
+            "condition": condition_definition(),
             **type_definitions(),
         },
     }
@@ -216,7 +216,9 @@ def _uses() -> Data:
     return object_of("uses", "What one visit may spend; it is enforced.", properties)
 
 
-def _policy() -> Data:
+def policy_definition() -> Data:
+    """One policy."""
+
     def demand(description: str, **properties: Data) -> Data:
         return object_of("demand", description, properties, required=tuple(properties))
 
@@ -246,7 +248,8 @@ def _policy() -> Data:
     return object_of("policy", "One demand on every path.", properties, **one_of(*properties))
 
 
-def _condition() -> Data:
+def condition_definition() -> Data:
+    """One condition; refers to itself as `condition`."""
     parts = {"type": "array", "items": {"$ref": "#/$defs/condition"}}
     presence = {"properties": {"op": {"enum": list(PRESENCE)}}, "required": ["op"]}
     listed = {"properties": {"op": {"const": "is_in"}}, "required": ["op"]}

@@ -1,0 +1,15 @@
+# $ agentflow validate --policy AF508_bad_policies.yaml AF508_bad.py
+from agentflow import define_workflow, node, route
+
+
+@node(provides=["approved"], routes=[route.to("pay")])
+async def approve(state):
+    return {"approved": True}
+
+
+@node(requires=["approved"], provides=["text"], routes=[route.deliver("text")])
+async def pay(state):
+    return {"text": "Paid."}
+
+
+workflow = define_workflow("refund", nodes=[approve, pay])
