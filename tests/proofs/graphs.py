@@ -250,10 +250,17 @@ class Drawn:
     """A random workflow, declared but not checked; `repr` tells it in one line for each node."""
 
     def __init__(
-        self, choices: bytes, *, most: int, rounds: tuple[int, ...], demanding: bool = False
+        self,
+        choices: bytes,
+        *,
+        most: int = 5,
+        rounds: tuple[int, ...] = (3, 1, 2, 4),
+        demanding: bool = False,
+        telling: bool = False,
     ) -> None:
         self._choices = iter(choices)
         self._demanding = demanding
+        self._telling = telling
         self.workflow = self._workflow(most, rounds)
 
     def __repr__(self) -> str:
@@ -345,14 +352,15 @@ class Drawn:
         when: Any = None
         if not always:
             when = None if self._chance(10) else self._condition()
-        reads = (self._pick(self.fields),) if self._chance(15) else None
+        silent = () if self._telling else None
+        reads = (self._pick(self.fields),) if self._chance(15) else silent
         if when is None and not always:
             when = answering(reads or ())
         if target != "end":
             return route.to(target, when, reads=reads)
         match self._pick(("finish", "deliver", "deliver", "ready")):
             case "deliver":
-                return route.deliver(self._pick(self.fields), when)
+                return route.deliver(self._pick(self.fields), when, reads=reads)
             case "ready" if not always:
                 return route.deliver_if_ready(self._pick(self.fields))
             case _:
@@ -381,15 +389,15 @@ def many(count: int) -> settings:
     return settings(max_examples=said if said > 1000 else count)
 
 
-def workflows(
-    *, most: int = 5, rounds: tuple[int, ...] = (3, 1, 2, 4), demanding: bool = False
-) -> st.SearchStrategy[Drawn]:
-    """Workflows of at most `most` nodes; `demanding` ones have sub-workflows and a policy.
+def workflows(**options: Any) -> st.SearchStrategy[Drawn]:
+    """Random workflows; all choices are drawn at once, which is many times faster than one by one.
 
-    All choices are drawn at once, which is many times faster than one by one.
+    Args:
+        options: `most` nodes; the `rounds` to choose from; `demanding` for sub-workflows and a policy; `telling` for
+            functions that all tell what they read.
     """
     choices = st.binary(min_size=_LENGTH, max_size=_LENGTH)
-    return choices.map(lambda made: Drawn(made, most=most, rounds=rounds, demanding=demanding))
+    return choices.map(lambda made: Drawn(made, **options))
 
 
 def told(workflow: Workflow[Any]) -> str:

@@ -62,6 +62,34 @@ def _problems(said: set[Saying]) -> set[Saying]:
     return {one for one in plain if one.code in ERRORS}
 
 
+@many(100)
+@given(workflows())
+def test_fields_that_may_be_missing_at_an_end_are_those_of_some_run(drawn: Drawn) -> None:
+    workflow = drawn.workflow
+    if not is_proved(workflow.report):
+        return
+    explorer, names = Explorer(workflow), frozenset(drawn.fields)
+    ends = [
+        explorer.values(way.state)
+        for here in explorer.situations
+        for way in explorer.visit(here).ways
+        if way.kind == "end"
+    ]
+    true = {name for name in names if any(name not in state for state in ends)}
+    missing = dataflow.missing_at_ends(workflow, names)
+    if Walk(workflow, kept=names).merged:
+        assert true <= missing.keys()
+        return
+    assert true == missing.keys()
+    for name, path in missing.items():
+        places = explorer.along(path) if workflow.on_limit is None else ()
+        assert not places or any(
+            way.kind == "end" and name not in explorer.values(way.state)
+            for here, _ in places
+            for way in explorer.visit(here).ways
+        )
+
+
 @many(150)
 @given(workflows())
 def test_every_printed_path_can_be_run_and_none_is_shorter(drawn: Drawn) -> None:
