@@ -153,7 +153,8 @@ def test_while_the_structure_is_broken_no_waiver_is_called_unused() -> None:
 
 @pytest.mark.parametrize("code", [code for code, entry in CODES.items() if not entry.waivable])
 def test_what_could_not_be_run_cannot_be_waived(code: str) -> None:
-    assert code[:3] in {"AF0", "AF1", "AF7"}
+    # AF508 is about no workflow at all, so there is none whose author could accept it.
+    assert code[:3] in {"AF0", "AF1", "AF7"} or code == "AF508"
 
 
 def test_an_error_stays_one_when_it_cannot_be_waived() -> None:
