@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+
 import pytest
 from hypothesis import given
 
+from agentflow.graph.proof import longest
+from agentflow.graph.proof.explore import Walk
 from tests.proofs.agreement import is_proved
 from tests.proofs.counting import Counting
 from tests.proofs.graphs import Drawn, many, workflows
@@ -24,11 +28,19 @@ def test_worst_cases_of_many_rounds_are_those_of_the_longest_path(drawn: Drawn) 
     _compare(drawn)
 
 
+@many(60)
+@given(workflows(demanding=True))
+def test_worst_cases_of_merged_paths_are_never_too_small(drawn: Drawn) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(longest, "Walk", functools.partial(Walk, cap=1))
+        _compare(drawn)
+
+
 def _compare(drawn: Drawn) -> None:
     workflow = drawn.workflow
     if not is_proved(workflow.report):
         return
-    bounds, worst = workflow.bounds(), Counting(workflow).worst()
+    bounds, worst = longest.bounds(workflow), Counting(workflow).worst()
     said = {
         "rounds": bounds.rounds.value,
         "visits": bounds.visits.value,

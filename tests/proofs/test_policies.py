@@ -37,6 +37,17 @@ def test_policies_are_judged_as_by_walking_every_path(drawn: Drawn) -> None:
     assert said == true if exact else said >= true
 
 
+@many(100)
+@given(workflows(demanding=True))
+def test_paths_that_are_merged_hide_no_violation(drawn: Drawn) -> None:
+    workflow = drawn.workflow
+    (policy,) = workflow.policies
+    if is_proved(workflow.report) and policy.kind != "ends_within":
+        walk = Walk(workflow, monitor=PolicyMonitor(policy), cap=1)
+        said = any(lack.kind == "violation" for lack, _ in walk.lacks)
+        assert said >= Judge(workflow, policy).broken
+
+
 @many(150)
 @given(workflows(demanding=True))
 def test_every_printed_counter_example_can_be_run_and_none_is_shorter(drawn: Drawn) -> None:

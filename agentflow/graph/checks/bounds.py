@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 _PLENTY: Final = 1_000_000
 """A number of rounds that suffices for every way to an end, if there is one."""
+_WARNED = ("condition", "unproved")
+"""What may go wrong without ending a run in any case."""
 
 
 def useless_rounds(workflow: Workflow[Any], _walk: Walk) -> Iterator[Finding]:
@@ -34,7 +36,7 @@ def useless_rounds(workflow: Workflow[Any], _walk: Walk) -> Iterator[Finding]:
 
 def enough_rounds(workflow: Workflow[Any], walk: Walk) -> Iterator[Finding]:
     """Some end can be reached within `max_rounds`."""
-    if walk.ends or walk.lacks:
+    if walk.ends or any(lack.kind not in _WARNED for lack, _ in walk.lacks):
         return
     longer = Walk(workflow, rounds=_PLENTY)
     if longer.ends:
@@ -63,6 +65,9 @@ def budget(workflow: Workflow[Any], given: Budget) -> Iterator[Finding]:
     }
     for name, limit in given.limits().items():
         least = needed.get(name, 0)
+        if name == "rounds" and workflow.on_limit is not None and 1 <= limit < least:
+            # A run that is out of rounds sooner enters on_limit sooner, and may end there.
+            least = 0 if Walk(workflow, rounds=limit).ends else least
         if limit < least:
             yield _about(
                 workflow,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
 
 from agentflow.graph.checks.structure import same_route
 from agentflow.graph.condition import AllOf, AnyOf, Condition, Not, Test
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
     from agentflow.graph.proof.explore import Walk
     from agentflow.graph.route import Route
     from agentflow.graph.workflow import Workflow
+
+
+_PLENTY: Final = 1_000_000
+"""A number of rounds that is never out, as far as data can tell."""
 
 
 def never_true(workflow: Workflow[Any], walk: Walk) -> Iterator[Finding]:
@@ -101,6 +106,7 @@ def covered(workflow: Workflow[Any], walk: Walk) -> Iterator[Finding]:
 def taken(workflow: Workflow[Any], walk: Walk) -> Iterator[Finding]:
     """Every route of a visited node can be taken, and every node is visited on some data."""
     stuck = _stopped(walk).difference(id for id, _ in walk.taken)
+    longer = _MoreRounds(workflow)
     for node in walk.nodes.values():
         if node.id in walk.reached:
             if node.id not in stuck:
@@ -110,12 +116,19 @@ def taken(workflow: Workflow[Any], walk: Walk) -> Iterator[Finding]:
                         for other in node.routes[:at]
                     )
                     if (node.id, at) not in walk.taken and not told and not _hopeless(walk, route):
-                        yield _never_taken(workflow, walk, node, route)
+                        yield _never_taken(workflow, walk, longer, node, at)
         elif node.id in workflow.shape.reachable:
+            reason, hint = (
+                "the conditions on the way exclude each other",
+                "correct the conditions on the way",
+            )
+            if node.id in longer.walk.reached:
+                reason = f"max_rounds={walk.rounds} is out before"
+                hint = "raise max_rounds"
             yield Finding(
                 code="AF305",
-                message=f"node {node.id!r} can be reached by no data: the conditions on the way exclude each other",
-                hint="correct the conditions on the way, or take the node out",
+                message=f"node {node.id!r} can be reached by no data: {reason}",
+                hint=f"{hint}, or take the node out",
                 workflow=workflow.id,
                 node=node.id,
                 place=node.place,
@@ -135,14 +148,34 @@ def _hopeless(walk: Walk, route: Route) -> bool:
     return any(not walk.picture.masks(test)[1] for test in _assertions(route.when))
 
 
-def _never_taken(workflow: Workflow[Any], walk: Walk, node: Node, route: Route) -> Finding:
+class _MoreRounds:
+    """What a workflow could do if its rounds were never out; worked out when first asked for."""
+
+    def __init__(self, workflow: Workflow[Any]) -> None:
+        self._workflow = workflow
+
+    @cached_property
+    def walk(self) -> Walk:
+        from agentflow.graph.proof.explore import Walk
+
+        return Walk(self._workflow, rounds=_PLENTY)
+
+
+def _never_taken(
+    workflow: Workflow[Any], walk: Walk, longer: _MoreRounds, node: Node, at: int
+) -> Finding:
+    route = node.routes[at]
     reason = "those before it cover everything that is left"
+    hint = "take it out, or correct its condition and those before it"
     if isinstance(route.when, Condition) and not _satisfiable(walk, route.when):
         reason = "its condition contradicts itself"
+    elif (node.id, at) in longer.walk.taken:
+        reason = f"max_rounds={walk.rounds} is out before"
+        hint = "raise max_rounds, or take it out"
     return Finding(
         code="AF303",
         message=f"node {node.id!r}: the route {route} is never taken: {reason}",
-        hint="take it out, or correct its condition and those before it",
+        hint=hint,
         workflow=workflow.id,
         node=node.id,
         place=route.place or node.place,
