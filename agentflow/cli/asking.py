@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from agentflow.cli.answer import answer_of, choices_of
+from agentflow.cli.printable import printable
 from agentflow.cli.styled import Line, write_lines
 from agentflow.cli.waiting import question_lines, wanted_line
 
@@ -52,7 +53,7 @@ def _asked(request: Request) -> Any:
     _write((), *question_lines(request.as_dict()))
     choices = _numbered(request.schema)
     for at, choice in enumerate(choices, 1):
-        _write(((f"  {at}) {choice}", "plain"),))
+        _write(((f"  {at}) {printable(choice)}", "plain"),))
     if not choices:
         _write(wanted_line(request.as_dict()))
     while True:
@@ -64,7 +65,7 @@ def _asked(request: Request) -> Any:
         try:
             return answer_of(text, request)
         except ContractError as error:
-            _write(((f"  {error}", "error"),))
+            _write(((f"  {printable(str(error))}", "error"),))
 
 
 def _numbered(schema: Any) -> list[Any]:

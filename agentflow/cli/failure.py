@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from agentflow.cli.frames import is_engine
 from agentflow.cli.styled import Line
-from agentflow.errors import AgentflowError, RunCancelled
+from agentflow.errors import AgentflowError, RunCancelled, RunInterrupted
 
 __all__ = ["failure_lines"]
 
@@ -25,6 +25,8 @@ def failure_lines(
     """
     if isinstance(error, RunCancelled):
         yield ((f"cancelled: {error.reason or 'somebody asked for it'}", "warning"),)
+    elif isinstance(error, RunInterrupted):
+        yield ((f"interrupted: {error}", "warning"),)
     else:
         yield ((f"error: {_headline(error)}", "error"),)
     trace = traceback.TracebackException.from_exception(error, compact=True)

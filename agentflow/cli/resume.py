@@ -15,6 +15,7 @@ from agentflow.cli.run_options import (
     QuietOption,
     TimeoutOption,
     VerboseOption,
+    note_driven,
 )
 from agentflow.cli.store import StoreOption
 
@@ -92,6 +93,7 @@ def _start(engine: Engine[Any], run_id: str, words: list[str], target: str) -> S
         info = await found(engine.store, run_id)
         refuse_other(info, engine.workflow.id, target)
         if not words:
+            note_driven([info])
             return engine.start(run_id=run_id, **options)
         return engine.reopen(run_id, await _answers(engine, info, words), **options)
 

@@ -15,12 +15,14 @@ from agentflow.cli.run_options import (
     QuietOption,
     TimeoutOption,
     VerboseOption,
+    note_driven,
 )
 from agentflow.cli.store import StoreOption
 
 if TYPE_CHECKING:
     from agentflow.cli.job import Start
     from agentflow.run.engine import Engine
+    from agentflow.run.entries import RunInfo
     from agentflow.run.options import ResumeOptions
     from agentflow.run.run import Run
 
@@ -97,10 +99,13 @@ def _start(engine: Engine[Any], given: dict[str, Any] | None, run_id: str | None
     from agentflow.cli.run_input import check_input
 
     async def start(options: ResumeOptions) -> Run[Any]:
+        known: list[RunInfo] = []
+        if engine.store is not None and run_id is not None:
+            known = await engine.store.find(run_id=run_id)
         # A run that is there already has its input.
-        known = engine.store is not None and run_id and await engine.store.find(run_id=run_id)
         if not known:
             check_input(engine.workflow, given)
+        note_driven(known)
         return engine.start(given, run_id=run_id, **options)
 
     return start

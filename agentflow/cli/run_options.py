@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from agentflow.cli.importing import Imports
     from agentflow.cli.job import Job, Start
     from agentflow.run.engine import Engine
+    from agentflow.run.entries import RunInfo
 
 __all__ = [
     "GRACE",
@@ -23,6 +25,7 @@ __all__ = [
     "VerboseOption",
     "bound_engine",
     "job_of",
+    "note_driven",
 ]
 
 GRACE: Final = 5.0
@@ -108,6 +111,15 @@ def bound_engine(
     if model is not None:
         bind_model(engine, model, imports)
     return engine
+
+
+def note_driven(infos: Iterable[RunInfo]) -> None:
+    """Tell whoever asks for a run that a process drives it already, so that they know what they wait for."""
+    import sys
+
+    for info in infos:
+        if info.status == "running":
+            sys.stderr.write(f"run {info.run_id} is driven by another process; waiting for it\n")
 
 
 def job_of(

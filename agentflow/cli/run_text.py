@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from agentflow.cli.moment import moment
+from agentflow.cli.printable import printable
 from agentflow.cli.status import ROLES
 from agentflow.cli.stored_value import value_text
 from agentflow.cli.styled import Line, Span
@@ -66,7 +67,8 @@ def _head(view: RunView) -> Iterator[Line]:
     from agentflow.observers.progress import spending_text
 
     info = view.info
-    yield ("run ", "plain"), (info.run_id, "strong"), (f" of {info.workflow_id}", "plain")
+    of = f" of {printable(info.workflow_id)}"
+    yield ("run ", "plain"), (printable(info.run_id), "strong"), (of, "plain")
     rows: list[list[Span]] = [
         [("status", "quiet"), (info.status, ROLES[info.status])],
         [("version", "quiet"), (info.workflow_version, "plain")],

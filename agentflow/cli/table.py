@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from agentflow.cli.printable import printable
 from agentflow.cli.styled import Line, Span
 
 __all__ = ["table_lines"]
@@ -16,6 +17,7 @@ def table_lines(rows: Sequence[Sequence[Span]], *, indent: int = 0) -> Iterator[
         rows: Rows of the same number of cells; one without text stays empty.
         indent: How many spaces stand before each line.
     """
+    rows = [[(printable(text), role) for text, role in row] for row in rows]
     widths = [max(len(text) for text, _ in column) for column in zip(*rows, strict=True)]
     for row in rows:
         spans: list[Span] = [(" " * indent, "plain")] if indent else []

@@ -11,8 +11,11 @@ from agentflow.cli.failure import failure_lines
 from agentflow.cli.outcome import Outcome
 from agentflow.cli.styled import Line, write_lines
 from agentflow.cli.waiting import again, waiting_lines
+from agentflow.errors import IncompatibleRun
 
 __all__ = ["Words", "tell"]
+
+_CAN_GO_ON = ("suspended", "interrupted")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,8 @@ def _lines(outcome: Outcome, words: Words, *, verbose: bool) -> Iterator[Line]:
         yield from failure_lines(
             outcome.error, run_id=run_id, workflow=outcome.workflow, verbose=verbose
         )
-    if outcome.status not in ("suspended", "interrupted"):
+    # With the same code nothing would be gained by another start.
+    if outcome.status not in _CAN_GO_ON or isinstance(outcome.error, IncompatibleRun):
         return
     if not words.lasting:
         yield (("  the run is gone with this process; give it a store that stays", "plain"),)

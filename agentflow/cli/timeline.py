@@ -43,7 +43,7 @@ def timeline(
                 (f"{record.number:>4}", "quiet"),
                 (record.kind, role),
                 (place_text(record), "strong"),
-                (" ".join(told.split("\n")), "plain"),
+                (told, "plain"),
             ]
         )
     return table_lines(rows)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agentflow.cli.answer import wanted
 from agentflow.cli.moment import moment
+from agentflow.cli.printable import printable
 from agentflow.cli.stored_value import value_text
 from agentflow.cli.styled import Line
 
@@ -66,7 +67,7 @@ def waiting_lines(
     number = len(requests)
     till = "" if due is None else f" until {moment(due)} UTC"
     waits = f" for {number} answer{'' if number == 1 else 's'}" if number else ""
-    yield ((f"run {run_id} is suspended and waits{waits}{till}", "warning"),)
+    yield ((f"run {printable(run_id)} is suspended and waits{waits}{till}", "warning"),)
     for request in requests:
         yield ()
         yield from question_lines(request)
@@ -83,19 +84,19 @@ def question_lines(request: Mapping[str, Any]) -> Iterator[Line]:
     """One request: who asks, and what there is to see."""
     yield (
         ("request ", "plain"),
-        (str(request["key"]), "strong"),
+        (printable(request["key"]), "strong"),
         (f" of node {request['node_id']}", "plain"),
         (f" ({request['id']})", "quiet"),
     )
     payload = request["payload"]
     if payload is not None:
         for line in _payload(payload).splitlines():
-            yield ((f"    {line}", "plain"),)
+            yield ((f"    {printable(line)}", "plain"),)
 
 
 def wanted_line(request: Mapping[str, Any]) -> Line:
     """What would be an answer to a request."""
-    return ("  wanted   ", "quiet"), (wanted(request["schema"]), "plain")
+    return ("  wanted   ", "quiet"), (printable(wanted(request["schema"])), "plain")
 
 
 _WIDTH: Final = 72

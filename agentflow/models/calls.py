@@ -13,6 +13,7 @@ from agentflow.models.call import ModelCall
 from agentflow.models.model import Model, as_model
 from agentflow.models.request import request_of
 from agentflow.models.transport import Transport, checked_transport
+from agentflow.run.effects import Calls
 from agentflow.run.ports import Reply
 
 if TYPE_CHECKING:
@@ -72,14 +73,14 @@ class Models:
 
 
 class BoundModels:
-    """`ctx.model`: the models as one attempt of one visit sees them. Its calls are numbered in the order in which they start."""
+    """`ctx.model`: the models as one attempt of one visit sees them."""
 
     __slots__ = ("_calls", "_ctx", "_models")
 
     def __init__(self, models: Models, ctx: NodeContext) -> None:
         self._models = models
         self._ctx = ctx
-        self._calls = 0
+        self._calls = Calls(ctx, "model")
 
     async def invoke(self, input: Any, **options: Any) -> Reply:
         """Make one model call and return its parsed value; takes what `ModelCalls.invoke` takes.
@@ -129,8 +130,7 @@ class BoundModels:
             max_output_tokens=max_output_tokens,
             parameters=parameters,
         )
-        self._calls += 1
-        return ModelCall(ctx, request, ctx.effect_key(f"model:{ctx.attempt}.{self._calls}"))
+        return ModelCall(ctx, request, self._calls.key(request.identity()))
 
 
 def _transport(model: Model, transport: Transport | str) -> Transport:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import anyio
+
 from agentflow.run.compose import perform
 from agentflow.run.context import NodeContext
 from agentflow.run.deadline import opens_within
@@ -85,6 +87,8 @@ async def _within_time(ctx: NodeContext, node: PlanNode) -> Any:
 
 async def _body(ctx: NodeContext, node: PlanNode) -> Any:
     state = ctx.frame.state
+    if ctx.frame.run.journal is not None:
+        ctx.record.task = anyio.get_current_task().id
     if node.kind is not None:
         return await perform(ctx, node.kind)
     args = (state, ctx) if node.takes_context else (state,)

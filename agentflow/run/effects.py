@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from agentflow.run.journal import Journal
 
 __all__ = [
+    "Calls",
     "Performance",
     "VisitRecord",
     "check",
@@ -43,6 +44,7 @@ class _Recorded:
     kind: str
     digest: str
     value: Any
+    own: bool
 
 
 class VisitRecord:
@@ -51,15 +53,20 @@ class VisitRecord:
     Args:
         journal: The journal of a durable run, which may know more from before a crash.
         place: The place of the visit.
+
+    Attributes:
+        spent: What the visit, and everything below it, has spent.
+        task: The task that runs the visit's body, where that is not the run's own.
     """
 
-    __slots__ = ("_effects", "_journal", "_locks", "_place", "spent")
+    __slots__ = ("_effects", "_journal", "_locks", "_place", "spent", "task")
 
     def __init__(self, journal: Journal | None = None, place: str = "") -> None:
         self._effects: dict[str, _Recorded] = {}
         self._locks: dict[str, anyio.Lock] = {}
         self._journal = journal
         self._place = place
+        self.task: int | None = None
         self.spent: dict[str, float] = {} if journal is None else dict(journal.spent_at(place))
 
     def find(self, key: str) -> _Recorded | None:
@@ -73,16 +80,73 @@ class VisitRecord:
             past = self._journal.effect_of(self._place, key)
             if past is not None:
                 value = restored(f"the {past.kind} effect {key!r}", past.data)
-                known = self._effects[key] = _Recorded(past.kind, past.digest, value)
+                known = self._effects[key] = _Recorded(past.kind, past.digest, value, past.own)
         return known
 
     def keep(self, key: str, recorded: _Recorded) -> None:
         """Record an effect that was done."""
         self._effects[key] = recorded
 
+    def own_keys(self) -> Iterator[str]:
+        """The keys of the effects that the visit's own task has done, before a crash and since, in their order."""
+        if self._journal is not None:
+            yield from self._journal.own_effects_at(self._place)
+        yield from (key for key, effect in self._effects.items() if effect.own)
+
     def lock(self, key: str) -> anyio.Lock:
         """The lock under which the effect `key` is done, so that it is done once."""
         return self._locks.setdefault(key, anyio.Lock())
+
+
+class Calls:
+    """The calls of one kind that an attempt makes and nobody has named; each gets a key.
+
+    Args:
+        ctx: The attempt.
+        kind: `model` or `tool`.
+    """
+
+    __slots__ = ("_asked", "_counts", "_ctx", "_kind")
+
+    def __init__(self, ctx: NodeContext, kind: str) -> None:
+        self._ctx = ctx
+        self._kind = kind
+        self._counts: dict[str, int] = {}
+        self._asked: set[str] = set()
+
+    def key(self, request: Any) -> str:
+        """The key of a call: by what it asks for, and by which of its like it is.
+
+        So it is the same again, whichever of several tasks of the visit comes first.
+
+        Raises:
+            Divergence: Before a crash, the visit made another call in its place.
+        """
+        ctx = self._ctx
+        prefix = f"{self._kind}:{ctx.attempt}."
+        like = f"{prefix}{_digest_of(ctx, request)[:12]}"
+        self._counts[like] = number = self._counts.get(like, 0) + 1
+        key = ctx.effect_key(f"{like}.{number}")
+        self._asked.add(key)
+        if ctx.record.find(key) is None and _in_own_task(ctx):
+            # One task makes its calls in the same order again: what it did before comes first.
+            mine = ctx.effect_key(prefix)
+            for other in ctx.record.own_keys():
+                if other.startswith(mine) and other not in self._asked:
+                    raise _divergence(ctx, self._kind, other)
+        return key
+
+
+def _in_own_task(ctx: NodeContext) -> bool:
+    own = ctx.frame.run.task if ctx.record.task is None else ctx.record.task
+    # Without a journal it is the same whoever does it.
+    return own is None or own == anyio.get_current_task().id
+
+
+def _divergence(ctx: NodeContext, kind: str, key: str) -> Divergence:
+    return Divergence(
+        f"node {ctx.node_id!r}: the {kind} effect {key!r} was recorded for another request"
+    )
 
 
 async def effect(
@@ -121,14 +185,12 @@ class Performance:
         self._kind = kind
         self._key = key
         # Now, because what is asked may be changed while it is done.
-        self._digest = digest(request, exact=ctx.frame.run.journal is not None)
+        self._digest = _digest_of(ctx, request)
         known = ctx.record.find(key)
         self.recorded = known is not None
         self.value: Any = None if known is None else known.value
         if known is not None and known.digest != self._digest:
-            raise Divergence(
-                f"node {ctx.node_id!r}: the {kind} effect {key!r} was recorded for another request"
-            )
+            raise _divergence(ctx, kind, key)
 
     async def keep(self, value: Any) -> None:
         """Record what the effect gave; in a durable run it cannot be lost any more after that.
@@ -138,6 +200,7 @@ class Performance:
             ContractError: The value cannot be stored.
         """
         self._ctx.check_open()
+        own = _in_own_task(self._ctx)
         journal = self._ctx.frame.run.journal
         if journal is not None:
             told = f"node {self._ctx.node_id!r}: what the {self._kind} effect {self._key!r} gave"
@@ -147,10 +210,11 @@ class Performance:
                 "kind": self._kind,
                 "digest": self._digest,
                 "value": stored(told, value),
+                "own": own,
                 **spending(self._ctx),
             }
             await journal.write("effect", body)
-        recorded = _Recorded(self._kind, self._digest, value)
+        recorded = _Recorded(self._kind, self._digest, value, own)
         self._ctx.record.keep(self._key, recorded)
         self.value = value
 
@@ -272,6 +336,10 @@ def digest(request: Any, *, exact: bool = False) -> str:
     """
     text = _canonical(request) if exact else repr(request)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _digest_of(ctx: NodeContext, request: Any) -> str:
+    return digest(request, exact=ctx.frame.run.journal is not None)
 
 
 _ADDRESS: Final = re.compile(r" at 0x[0-9a-fA-F]+")

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from agentflow.errors import BudgetExceeded, RunCancelled
+from agentflow.errors import BudgetExceeded, IncompatibleRun, RunCancelled, StoreError
 from agentflow.graph.frozen import write
 from agentflow.run import decide
 from agentflow.run.attempts import attempt_until_done
@@ -176,6 +176,7 @@ class Frame:
                     handler, failure = self._failed(node, visit, error, failure)
                     if journal is not None:
                         await record_failure(journal, self, node, visit, failure)
+                    self._tell_failed(node, visit, failure, handler)
                     node = handler
                     continue
                 if signal.fired:
@@ -268,13 +269,10 @@ class Frame:
         ):
             handler = None
         told = Failure(type(error).__name__, decide.told(error), node.id)
-        data = {
-            "error": told.type,
-            "message": told.message,
-            "handler": None if handler is None else handler.id,
-        }
-        self._emit("node.failed", node, visit, data=data)
         if handler is None:
+            # What became of the journal is no failure of the node.
+            if not isinstance(error, StoreError | IncompatibleRun):
+                self._tell_failed(node, visit, told, None)
             place = f"in node {node.id!r} of workflow {self.plan.workflow.id!r}, run {self.id}"
             if failure is not None:
                 place += (
@@ -284,6 +282,16 @@ class Frame:
             raise error
         self.errors_handled.add(handler.index)
         return handler, told
+
+    def _tell_failed(
+        self, node: PlanNode, visit: int, failure: Failure, handler: PlanNode | None
+    ) -> None:
+        data = {
+            "error": failure.type,
+            "message": failure.message,
+            "handler": None if handler is None else handler.id,
+        }
+        self._emit("node.failed", node, visit, data=data)
 
     def _ended_badly(self, raised: BaseException) -> None:
         error = decide.unwrapped(raised)

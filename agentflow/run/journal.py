@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -55,11 +55,12 @@ def restored(where: str, data: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class PastEffect:
-    """An effect as it was recorded: its kind, the digest of its request, and its value."""
+    """An effect as it was recorded: its kind, the digest of its request, its value, and whether the visit's own task did it."""
 
     kind: str
     digest: str
     data: Any
+    own: bool
 
 
 @dataclass(slots=True)
@@ -120,7 +121,7 @@ class Journal:
             case "attempt":
                 self._begin(_place_of(body)).attempts = body["attempt"]
             case "effect":
-                past = PastEffect(body["kind"], body["digest"], body["value"])
+                past = PastEffect(body["kind"], body["digest"], body["value"], body["own"])
                 self._begin(_place_of(body)).effects[body["key"]] = past
             case "suspended":
                 for place in body["places"]:
@@ -159,6 +160,12 @@ class Journal:
         """The effect that was recorded under a key by a visit that has not ended."""
         begun = self._begun.get(place)
         return None if begun is None else begun.effects.get(key)
+
+    def own_effects_at(self, place: str) -> Iterator[str]:
+        """The keys of the effects that the task of a visit that has not ended did itself, in their order."""
+        begun = self._begun.get(place)
+        if begun is not None:
+            yield from (key for key, effect in begun.effects.items() if effect.own)
 
     def spent_at(self, place: str) -> Mapping[str, float]:
         """What a visit that has not ended, and everything below it, is known to have spent."""

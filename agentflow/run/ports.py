@@ -305,7 +305,8 @@ class ToolCalls(Protocol):
         Args:
             tool_id: The id of a registered tool.
             input: Its arguments, as a mapping; `None` for none.
-            call_id: Names the call within the visit, where a model has named it; default: its number.
+            call_id: Names the call within the visit, where a model has named it; default: what it asks for, and a number
+                where a visit asks for the same several times.
         """
         ...
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from agentflow.errors import ContractError, UnknownTool
 from agentflow.graph.contract import contract_error
 from agentflow.messages.tool_spec import ToolSpec
-from agentflow.run.effects import emit, performing
+from agentflow.run.effects import Calls, emit, performing
 from agentflow.run.ports import Invocation, Receipt
 from agentflow.tools.approval import approve, wants_approval
 from agentflow.tools.authorization import authorize
@@ -97,9 +97,19 @@ class Tools:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Permit:
-    """A call that was parsed and authorised, and may now be made, once."""
+    """A call that was parsed and authorised, and may now be made, once.
+
+    Args:
+        tool: The tool.
+        asked: The arguments that were asked for.
+        given: Those that it is made with: the same, unless whoever approved it has changed them.
+        input: The same, validated.
+        key: The key of the effect.
+        call_id: The id that the model gave to the call.
+    """
 
     tool: Tool
+    asked: Mapping[str, Any]
     given: Mapping[str, Any]
     input: dict[str, Any]
     key: str
@@ -107,14 +117,14 @@ class Permit:
 
 
 class BoundTools:
-    """`ctx.tools`: the tools as one attempt of one visit sees them. Calls are numbered in the order in which they start."""
+    """`ctx.tools`: the tools as one attempt of one visit sees them."""
 
     __slots__ = ("_calls", "_ctx", "_tools")
 
     def __init__(self, tools: Tools, ctx: NodeContext) -> None:
         self._tools = tools
         self._ctx = ctx
-        self._calls = 0
+        self._calls = Calls(ctx, "tool")
 
     @property
     def instructions(self) -> tuple[str, ...]:
@@ -141,7 +151,8 @@ class BoundTools:
         Args:
             tool_id: The id of a registered tool.
             input: Its arguments; `None` for none.
-            call_id: Names the call within the visit, where a model has named it; default: its number.
+            call_id: Names the call within the visit, where a model has named it; default: what it asks for, and a number
+                where a visit asks for the same several times.
 
         Raises:
             UnknownTool: There is no such tool.
@@ -161,12 +172,13 @@ class BoundTools:
         """Parse and authorise a call; raises what `invoke` raises before the handler is called."""
         ctx = self._ctx
         ctx.check_open()
-        self._calls += 1
-        name = f".{self._calls}" if call_id is None else f":{call_id}"
-        key = ctx.effect_key(f"tool:{ctx.attempt}{name}")
+        if call_id is None:
+            key = self._calls.key((tool_id, input or {}))
+        else:
+            key = ctx.effect_key(f"tool:{ctx.attempt}:{call_id}")
         try:
             tool = self._tools.find(tool_id)
-            permit = Permit(tool, input or {}, _parsed(tool, input), key, call_id)
+            permit = Permit(tool, input or {}, input or {}, _parsed(tool, input), key, call_id)
         except (UnknownTool, ContractError) as error:
             self._tell_refused(tool_id, key, type(error).__name__, str(error))
             raise
@@ -207,7 +219,8 @@ class BoundTools:
     async def perform(self, permit: Permit) -> Receipt:
         """Make an authorised call; raises what `invoke` raises from the handler on."""
         ctx, tool = self._ctx, permit.tool
-        request = (tool.id, dict(permit.given))
+        # What was asked for, and not what somebody has made of it: the record is found again by that.
+        request = (tool.id, dict(permit.asked))
         async with performing(ctx, "tool", permit.key, request) as performance:
             if not performance.recorded:
                 began = ctx.run.monotonic()

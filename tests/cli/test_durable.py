@@ -493,6 +493,60 @@ def test_a_file_that_is_no_store_is_told_without_a_traceback(project: Project) -
     assert ended.err.startswith("error: SQLite store runs.db cannot be ")
 
 
+def test_code_that_cannot_go_on_with_a_run_is_told_without_a_traceback(
+    stored: Project, waiting: str
+) -> None:
+    stored.write("refund.py", REFUND.replace("triage", "sort_out"))
+    ended = stored.agentflow("resume", "r-1", "approve", "refund.py", "-q")
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err.startswith("error: ")
+    assert "'triage'" in ended.err
+    assert "Traceback" not in ended.err
+    assert "go on with it" not in ended.err
+
+
+def test_a_store_that_fails_in_the_middle_of_a_run_leaves_it_to_go_on(project: Project) -> None:
+    project.write("flow.py", SOUND)
+    project.write(
+        "failing.py",
+        """
+        from agentflow import Engine, StoreError
+        from agentflow.stores.sqlite import SqliteStore
+        from flow import workflow
+
+        class Failing(SqliteStore):
+            written = 0
+
+            async def append(self, claim, entries, **options):
+                self.written += len(entries)
+                if self.written == 2:
+                    raise StoreError("the disk is full")
+                await super().append(claim, entries, **options)
+
+        engine = Engine(workflow, store=Failing("runs.db"))
+        """,
+    )
+    given = ["--input", '{"question": "is it up?"}', "--run-id", "r-1", "-q"]
+    ended = project.agentflow("run", "failing.py:engine", *given)
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err.startswith("error: the disk is full\n")
+    assert "agentflow resume r-1 failing.py:engine" in ended.err
+    again = project.agentflow("resume", "r-1", "flow.py", "--store", STORE, "-q")
+    assert (again.code, again.out) == (0, "it is online\n")
+
+
+def test_what_others_wrote_cannot_do_anything_to_a_terminal(stored: Project) -> None:
+    trick = "pay 5\\x1b[2K\\x9b1A\\u202e\\r\\x07 pay\\u00a0500"
+    stored.write("flow.py", asking(f'prompt="{trick}", answer="a"', f'prompt={{"x": "{trick}"}}, answer="b"'))  # fmt: skip
+    ended = stored.agentflow("run", "flow.py", "--run-id", "r-2", "-q")
+    assert "    pay 5\\x1b[2K\\x9b1A\\u202e" in ended.err
+    assert stored.agentflow("resume", "r-2", trick, "flow.py", "-q").code == 3
+    shown = stored.agentflow("show", "r-2").out
+    assert "\\u202e" in shown
+    for text in (ended.err, shown):
+        assert all(letter.isprintable() for letter in text.replace("\n", ""))
+
+
 def test_a_password_is_not_printed(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     secret = "postgresql://me:s3cret@localhost/runs"
     assert public_url(secret) == "postgresql://me:***@localhost/runs"

@@ -134,6 +134,18 @@ def test_a_run_that_lives_in_another_process_is_seen_and_cannot_be_cancelled_fro
     assert (process.returncode, out) == (0, "2\n")
 
 
+def test_who_asks_for_a_run_that_is_driven_elsewhere_waits_for_it_and_is_told_so(
+    stoppable: Project,
+) -> None:
+    with started(stoppable, *RUN) as first:
+        read_until(first, "reached first")
+        with started(stoppable, "resume", "r-1", "--store", STORE, "flow.py", "-q") as second:
+            read_until(second, "run r-1 is driven by another process; waiting for it")
+            let_through(stoppable, "first", "second")
+            assert second.communicate(timeout=PATIENCE) == ("2\n", "")
+        assert first.communicate(timeout=PATIENCE)[0] == "2\n"
+
+
 # Somebody at the terminal.
 
 

@@ -28,8 +28,8 @@ def steps(
     fails: bool = False,
 ) -> Workflow[Any]:
     """Three nodes in a line; the options are what a later version of the code may have changed."""
-    made: Any = TypedDict
-    state = made("state", {"n": int, writes: NotRequired[hint], "sum": NotRequired[int]})
+    fields: Any = {"n": int, writes: NotRequired[hint], "sum": NotRequired[int]}
+    state: Any = TypedDict("state", fields)  # type: ignore[misc]
 
     @node(
         requires=["n"],

@@ -32,10 +32,9 @@ async def test_the_provider_is_asked_for_a_chunk_when_the_sink_has_taken_the_las
         *("sends 2", "takes 2", "took 2"),
         *("sends 3", "done", "closed"),
     ]
-    assert [(chunk.text, chunk.origin) for chunk in sink.chunks] == [
-        ("Hel", "r/ask#1/model:1.1"),
-        ("lo.", "r/ask#1/model:1.1"),
-    ]
+    assert [chunk.text for chunk in sink.chunks] == ["Hel", "lo."]
+    (origin,) = {chunk.origin for chunk in sink.chunks}
+    assert origin.startswith("r/ask#1/model:1.")
 
 
 @pytest.mark.rule("R343")

@@ -39,6 +39,16 @@ def test_a_sweep_takes_what_the_dead_have_left_and_nothing_else(tmp_path: Path) 
     lock.release()
 
 
+def test_a_lock_that_may_not_be_looked_at_says_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*arguments: object) -> int:
+        raise PermissionError
+
+    monkeypatch.setattr(os, "open", refused)
+    assert driver_is_alive(tmp_path / "runs.db-driver-1") is None
+
+
 def test_a_process_is_told_from_a_later_one_of_the_same_number() -> None:
     mine = process_began(os.getpid())
     assert mine

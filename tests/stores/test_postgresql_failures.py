@@ -12,7 +12,9 @@ import pytest
 
 from agentflow.errors import StoreError
 from agentflow.run.entries import Claim, Entry, RunInfo
+from agentflow.run.ports import Store
 from agentflow.run.registry import load_store
+from agentflow.stores import postgresql_server
 from agentflow.stores.postgresql import PostgresqlStore, from_url
 from agentflow.testing.store_check import claimed, entries, new_run, opened, the_run
 from tests.stores.conftest import empty_schema
@@ -99,6 +101,29 @@ async def test_a_server_that_is_down_is_named_and_nothing_hangs(
             assert isinstance(again, Claim)
             assert (again.epoch, again.info.last) == (2, 0)
             await store.append(again, entries(1))
+
+
+async def test_a_run_that_somebody_keeps_locked_holds_up_no_other(
+    postgresql_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(postgresql_server._SETTINGS, "lock_timeout", "20ms")
+    async with opened(lambda: PostgresqlStore(postgresql_url)) as store:
+        stuck = await claimed(store, "stuck")
+        await store.append(stuck, [], status="interrupted")
+        free = await claimed(store, "free")
+        with psycopg.connect(postgresql_url) as other:
+            other.execute("SELECT 1 FROM agentflow_runs WHERE run_id = 'stuck' FOR UPDATE")
+            async with anyio.create_task_group() as group:
+                for number in range(1, 4):
+                    group.start_soon(_is_locked, store)
+                    await store.append(free, entries(number))
+        assert isinstance(await store.claim("stuck"), Claim)
+        assert (await the_run(store, "free")).last == 3
+
+
+async def _is_locked(store: Store) -> None:
+    with pytest.raises(StoreError, match="lock timeout"):
+        await store.claim("stuck")
 
 
 async def test_what_cannot_be_stored_fails_alone(postgresql_url: str) -> None:

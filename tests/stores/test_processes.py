@@ -22,7 +22,7 @@ from agentflow.run.registry import load_store
 from agentflow.testing.store_check import claimed, entries, opened, the_run
 
 ROOT = Path(__file__).parents[2]
-SEEDS = range(int(os.environ.get("AGENTFLOW_CRASH_SEEDS", "6")))
+SEEDS = range(int(os.environ.get("AGENTFLOW_CRASH_SEEDS", "4")))
 
 
 @contextmanager

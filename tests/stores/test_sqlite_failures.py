@@ -181,3 +181,13 @@ async def test_a_claim_that_could_not_be_given_back_is_given_back_later(tmp_path
 async def test_a_store_that_is_not_open_says_so(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"is not open: await its open\(\) first"):
         await SqliteStore(tmp_path / "runs.db").read("run")
+
+
+async def test_a_store_that_was_opened_before_a_fork_says_so_in_the_child(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened(lambda: SqliteStore(tmp_path / "runs.db")) as store:
+        with monkeypatch.context() as child:
+            child.setattr(os, "getpid", lambda: 1)
+            with pytest.raises(StoreError, match="open it after the fork"):
+                await store.read("run")

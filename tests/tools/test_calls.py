@@ -223,7 +223,9 @@ async def test_a_cancel_while_the_handler_works_discards_what_it_returns(threade
     with pytest.raises(RunCancelled, match="too late"):
         await ctx.tools.invoke("late")
     assert recorder.kinds() == ["tool.started", "tool.failed"]
-    assert ctx.record.find("fake-run/node#1/tool:1.1") is None
+    call_id = recorder.facts[0].call_id
+    assert call_id is not None
+    assert ctx.record.find(call_id) is None
 
 
 @pytest.mark.rule("R279")
