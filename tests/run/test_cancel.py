@@ -313,6 +313,15 @@ class TestLeavingAStartedRun:
             await leave()
         assert run.status == "cancelled"
 
+    async def test_another_task_than_the_one_that_entered_may_leave(self) -> None:
+        waiting = Waiting()
+        run = Engine(alone(waiting)).start()
+        async with anyio.create_task_group() as group:
+            group.start_soon(run.__aenter__)
+            await waiting.reached.wait()
+        await run.__aexit__(None, None, None)
+        assert run.status == "cancelled"
+
     async def test_leaving_a_run_that_has_ended_changes_nothing(self) -> None:
         async with Engine(alone(nothing)).start() as run:
             await run.result()
