@@ -19,6 +19,8 @@ from agentflow.graph.typeddict import is_typeddict, presence
 __all__ = ["Declared", "Unreadable", "declared_fields", "has_attributes", "unrun_methods"]
 
 _PLAIN_SCHEMAS: Mapping[str, type] = {"int": int, "str": str, "float": float, "bool": bool}
+# Factories that give an equal value each time; one of the author's may read a clock.
+_PURE = (bool, bytes, dict, float, frozenset, int, list, set, str, tuple)
 # Settings of a model's config that change nothing for a value which has the right type already.
 _HARMLESS = frozenset({"title", "extra_fields_behavior", "strict"})
 
@@ -98,10 +100,10 @@ def _dataclass_fields(source: Any) -> list[Declared]:
     found = []
     for item in dataclasses.fields(source):
         default: Callable[[], Any] | None = None
-        constant = item.default is not dataclasses.MISSING
+        constant = item.default is not dataclasses.MISSING or item.default_factory in _PURE
         if item.default_factory is not dataclasses.MISSING:
             default = item.default_factory
-        elif constant:
+        elif item.default is not dataclasses.MISSING:
             default = functools.partial(_itself, item.default)
         required = default is None and item.init
         found.append(Declared(item.name, hints[item.name], required, default, constant, contract))
@@ -136,7 +138,8 @@ def _each_pydantic_field(source: Any, core: _Core) -> Iterator[Declared]:
             info.rebuild_annotation(),
             required=default is None and info.init is not False,
             default=default,
-            constant=default is not None and info.default_factory is None,
+            constant=default is not None
+            and (info.default_factory is None or info.default_factory in _PURE),
             contract=functools.partial(core.contract, name),
         )
 

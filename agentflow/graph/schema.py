@@ -38,6 +38,7 @@ class FieldSpec:
         annotation: Its type, without qualifiers, reducers kept apart.
         required: Whether the schema says it is always there.
         default: A function that makes its default anew, or `None`.
+        constant: Whether the default is equal each time.
         reducer: How updates are joined with the value, or `None` when they replace it.
         value: The contract of its whole value (inputs, mappings).
         delta: The contract of what a node returns for it; the same as `value` unless a reducer says otherwise.
@@ -47,6 +48,7 @@ class FieldSpec:
     annotation: Any
     required: bool = False
     default: Callable[[], Any] | None = None
+    constant: bool = False
     reducer: Reducer | None = None
     value: Contract = ANY
     delta: Contract = ANY
@@ -111,7 +113,7 @@ def _unreadable(error: Exception) -> str:
 def _field(item: Declared) -> tuple[FieldSpec, str]:
     """A field, and why it cannot be used; empty when it can."""
     hint, reducer = _without_reducer(item.hint)
-    spec = FieldSpec(item.name, hint, item.required, item.default, reducer)
+    spec = FieldSpec(item.name, hint, item.required, item.default, item.constant, reducer)
     try:
         value = item.contract(hint)
         delta = Contract(reducer.delta) if reducer and reducer.delta is not None else value

@@ -116,7 +116,9 @@ class Visits:
             if name in workflow.inputs:
                 choices.append(every)
             elif name in defaults:
-                given = every if name in workflow.optional_inputs or workflow.open_inputs else []
+                # What is made anew by a function of the author's may be anything.
+                anything = name in workflow.optional_inputs or not defaults[name].constant
+                given = every if anything or workflow.open_inputs else []
                 choices.append(sorted({*given, self._default(name)}))
             elif name in workflow.optional_inputs or workflow.open_inputs:
                 choices.append([-1, *every])

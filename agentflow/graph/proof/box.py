@@ -82,7 +82,7 @@ class Picture:
         try:
             value = self._schema.fields[field].value.accept(default())
         except Exception:
-            # A factory of the author's may fail, or give what the field refuses; then the run will fail too.
+            # The field refuses its own default, which has been said already.
             return
         box[field] = self.domain(field).mask_of(value) or box[field]
 

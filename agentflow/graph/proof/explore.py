@@ -178,7 +178,8 @@ class Walk:
             self.picture.write(box, name, sure=False)
         for spec in workflow.schema.with_default():
             self.picture.write(box, spec.name, sure=True)
-            if spec.name not in workflow.inputs and spec.name not in workflow.optional_inputs:
+            given = spec.name in workflow.inputs or spec.name in workflow.optional_inputs
+            if spec.constant and not given:
                 assert spec.default is not None
                 self.picture.narrow(box, spec.name, spec.default)
         for name in workflow.inputs:
