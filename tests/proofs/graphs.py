@@ -7,7 +7,6 @@ condition says bears on the next.
 
 from __future__ import annotations
 
-import enum
 import functools
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
@@ -35,18 +34,11 @@ from agentflow import (
 from agentflow.graph.condition import Condition, field
 from agentflow.graph.workflow import assemble
 from tests.proofs.children import CHILDREN, INNER_NAMES
-from tests.proofs.values import also
+from tests.proofs.values import Level
 
 __all__ = ["SCRIPT", "Drawn", "Script", "many", "told", "workflows"]
 
 T = TypeVar("T")
-
-
-class Level(enum.Enum):
-    """How urgent."""
-
-    LOW = 1
-    HIGH = 2
 
 
 class Service(TypedDict):
@@ -93,8 +85,6 @@ class Filled:
     maybe: Service | None = None
     items: list[str] = attribute(default_factory=list)
 
-
-also("new", "open", "done", "a", "b", "on", "off", Level.LOW, Level.HIGH)
 
 _status, _flag, _level, _note = field("status"), field("flag"), field("level"), field("note")
 _size, _text, _ratio, _items = field("size"), field("text"), field("ratio"), field("items")

@@ -17,7 +17,7 @@ from typing import Any
 from agentflow import Workflow
 from agentflow.graph.condition import AllOf, AnyOf, Condition, Not, Test
 
-__all__ = ["ABSENT", "Samples", "ask", "conditions_of", "questions", "samples_of"]
+__all__ = ["ABSENT", "Level", "Samples", "ask", "conditions_of", "questions", "samples_of"]
 
 Samples = Mapping[str, tuple[Any, ...]]
 
@@ -36,7 +36,16 @@ class Other:
     """A value of a class that no schema has heard of, with nothing below it."""
 
 
+class Level(enum.Enum):
+    """How urgent."""
+
+    LOW = 1
+    HIGH = 2
+
+
 _OTHER = Other()
+_EVERYTHING = ("new", "open", "done", "a", "b", "on", "off", *Level)
+"""What the types of the tests list, and no condition need name."""
 
 
 def questions(condition: object) -> Iterator[Test]:
@@ -195,11 +204,3 @@ def _subsets(items: list[Any]) -> Iterator[tuple[Any, ...]]:
     unique = [item for at, item in enumerate(items) if item not in items[:at]]
     for size in range(len(unique) + 1):
         yield from itertools.combinations(unique, size)
-
-
-_EVERYTHING: list[Any] = []
-
-
-def also(*values: Any) -> None:
-    """Put values into the pool that no condition need name: members of the tests' enums and literals."""
-    _EVERYTHING.extend(values)
