@@ -45,21 +45,27 @@ async def outcome_of(run: Any) -> tuple[str, Any]:
 
 
 @pytest.mark.rule("R248", "R249", "R255", "R263", "R264", "R276", "R324", "R325", "R356")
+@pytest.mark.parametrize("store", [None, "memory:"])
 @given(described=descriptions(), given=GIVEN, limits=LIMITS, watched=st.booleans())
 async def test_random_workflows_do_what_the_semantics_say(
-    described: Description, given: dict[str, int], limits: dict[str, int], watched: bool
+    store: str | None,
+    described: Description,
+    given: dict[str, int],
+    limits: dict[str, int],
+    watched: bool,
 ) -> None:
     expected = interpret(described, given, limits, "r")
     places: list[Place] = []
     seen = Recorder()
-    engine = Engine(workflow_of(described, places), observers=[seen] if watched else [])
-    run = engine.start(given, run_id="r", budget=Budget(**limits))
-    run._read = watched
-    async with run:
-        assert await outcome_of(run) == (expected.kind, expected.detail)
-        assert dict(run.state) == (expected.states or [given])[-1]
+    observers = [seen] if watched else []
+    async with Engine(workflow_of(described, places), observers=observers, store=store) as engine:
+        run = engine.start(given, run_id="r", budget=Budget(**limits))
+        run._read = watched
+        async with run:
+            assert await outcome_of(run) == (expected.kind, expected.detail)
+            assert dict(run.state) == (expected.states or [given])[-1]
+            ledger = {limit: run.ledger.used(limit) for limit in expected.used}
     assert places == expected.places
-    ledger = {limit: run.ledger.used(limit) for limit in expected.used}
     assert ledger == expected.used
     if watched:
         told_in_order(seen, expected)
