@@ -32,7 +32,9 @@ def watch_targets(targets: list[str], check: list[str]) -> None:
                 # A clean screen, so that what is on it is what is true now.
                 sys.stdout.write("\x1b[2J\x1b[H")
             sys.stdout.flush()
-            subprocess.run([sys.executable, "-m", "agentflow", *check], check=False)
+            # In a session of its own: Ctrl-C is for this process, which ends the check; the check would show a traceback.
+            command = [sys.executable, "-m", "agentflow", *check]
+            subprocess.run(command, check=False, start_new_session=True)
             told = ", ".join(map(str, changed[:3])) if changed else ""
             sys.stderr.write(
                 f"\nwatching {', '.join(map(str, folders))}; Ctrl-C ends{told and f' ({told} changed)'}\n"
