@@ -90,9 +90,7 @@ class Progress:
         """Go on by one fact, which happened `at` seconds of some clock."""
         kind = fact.kind
         if kind in ("run.started", "run.resumed") and fact.parent_run_id is None:
-            # One that goes on from its very first visit is told to start after that.
-            began = at if self.began is None else self.began
-            self.run_id, self.state, self.began = fact.run_id, "running", began
+            self.run_id, self.state, self.began = fact.run_id, "running", at
         elif kind in ENDS and fact.parent_run_id is None:
             self._end(fact, at)
         elif kind == "round.started" and fact.parent_run_id is None:

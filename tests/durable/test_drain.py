@@ -55,6 +55,7 @@ def two_steps() -> Workflow[Any]:
     return define_workflow("two-steps", nodes=[first_step, second_step])
 
 
+@pytest.mark.case("P076")
 async def test_the_visit_under_way_may_finish_and_the_next_one_does_not_begin() -> None:
     store, gate = MemoryStore(), Gate()
     async with (
@@ -217,6 +218,7 @@ async def test_an_error_node_does_not_hear_of_a_drain() -> None:
     assert run.status == "interrupted"
 
 
+@pytest.mark.case("T035")
 async def test_a_drain_is_told_from_a_cancel_by_status_error_and_fact() -> None:
     facts: list[Fact] = []
     ends: dict[str, tuple[str, type[BaseException]]] = {}
@@ -409,6 +411,7 @@ async def finished(store: MemoryStore, run_id: str) -> None:
         await engine.run({}, run_id=run_id, deps=gate)
 
 
+@pytest.mark.case("P058")
 async def test_pruning_deletes_what_has_ended_and_is_old_and_nothing_else() -> None:
     store, gate = MemoryStore(), Gate()
     await finished(store, "old")
