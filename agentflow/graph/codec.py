@@ -13,13 +13,14 @@ import datetime
 import decimal
 import enum
 import fractions
+import importlib
 import math
 import pathlib
 import re
 import sys
 import uuid
 from collections import Counter, OrderedDict, defaultdict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
 from agentflow.graph import instances
@@ -80,8 +81,9 @@ def _encode(value: Any) -> Any:
         return _tagged("dataclass", *instances.write_dataclass(value, _encode))
     if is_model(kind):
         return _tagged("model", *instances.write_model(value, _encode))
-    if _is_region(kind):
-        return _write_region(value)
+    late = _late_writer(kind)
+    if late is not None:
+        return late(value)
     raise Unstorable(
         f"{kind.__module__}.{kind.__qualname__} has no stored form: make it a dataclass or a pydantic model, "
         f"or give live objects as deps"
@@ -206,12 +208,6 @@ def _read_zone(days: int, seconds: int, microseconds: int, *name: str) -> dateti
     return datetime.timezone(offset, *name) if offset or name else datetime.UTC
 
 
-def _is_region(kind: type) -> bool:
-    # Looked for only where somebody has loaded it: most programs do without.
-    zoneinfo = sys.modules.get("zoneinfo")
-    return zoneinfo is not None and kind is zoneinfo.ZoneInfo
-
-
 def _write_region(value: Any) -> Any:
     if value.key is None:
         raise Unstorable("a time zone that was read from a file has no stored form: give it a key")
@@ -223,6 +219,55 @@ def _read_region(key: str) -> Any:
 
     return zoneinfo.ZoneInfo(key)
 
+
+def _write_offset(value: Any) -> Any:
+    return _tagged("offset", int(value.utcoffset(None).total_seconds()))
+
+
+def _read_offset(seconds: int) -> Any:
+    import pydantic_core
+
+    return pydantic_core.TzInfo(seconds)
+
+
+_TEXTS: Final[Mapping[str, Collection[str]]] = {
+    "ipaddress": tuple(
+        f"IPv{version}{what}" for version in (4, 6) for what in ("Address", "Interface", "Network")
+    ),
+    "pydantic.networks": (
+        *("AnyUrl", "AnyHttpUrl", "HttpUrl", "FileUrl", "FtpUrl"),
+        *("AnyWebsocketUrl", "WebsocketUrl"),
+    ),
+}
+"""Classes whose instances are told by their text, by module: what pydantic makes of texts."""
+
+
+def _write_text_of(value: Any) -> Any:
+    kind = type(value)
+    return _tagged("of", kind.__module__, kind.__name__, str(value))
+
+
+def _read_text_of(module: str, name: str, text: str) -> Any:
+    if name not in _TEXTS[module]:
+        raise Unstorable(f"{module}.{name} is not told by its text")
+    return getattr(importlib.import_module(module), name)(text)
+
+
+def _late_writer(kind: type) -> Callable[[Any], Any] | None:
+    """The writer of a class that most programs never load, so that it is looked for only where somebody has."""
+    module = sys.modules.get(kind.__module__)
+    if getattr(module, kind.__name__, None) is not kind:
+        return None
+    if kind.__name__ in _TEXTS.get(kind.__module__, ()):
+        return _write_text_of
+    return _LATE.get((kind.__module__, kind.__name__))
+
+
+_LATE: Final = {
+    ("zoneinfo", "ZoneInfo"): _write_region,
+    # The zone of a time that pydantic has read from a text.
+    ("pydantic_core._pydantic_core", "TzInfo"): _write_offset,
+}
 
 _PATHS: Final = {
     kind.__name__: kind
@@ -295,6 +340,8 @@ _READERS: dict[str, Callable[..., Any]] = {
     "delta": datetime.timedelta,
     "zone": _read_zone,
     "region": _read_region,
+    "offset": _read_offset,
+    "of": _read_text_of,
     "decimal": decimal.Decimal,
     "fraction": lambda *parts: fractions.Fraction(*map(_decode, parts)),
     "uuid": uuid.UUID,

@@ -256,14 +256,19 @@ class NodeContext:
         request = request_of(self, key, payload, schema)
         journal = self.frame.run.journal
         assert journal is not None
+        refused: ContractError | None = None
         if request.id in journal.answers:
-            return answer_of(request, schema, journal.answers[request.id])
+            try:
+                return answer_of(request, schema, journal.answers[request.id])
+            except ContractError as error:
+                # The validators of a type are code; the schema did not tell whoever answered what they say.
+                refused = error
         if timeout is None:
-            self._suspend((request,))
+            self._suspend((request,), refused=refused)
         clock = self.frame.run.clock
         due = await self.once(f"{key}:due", lambda: clock.now() + timedelta(seconds=timeout))
         if clock.now() < due:
-            self._suspend((request,), due)
+            self._suspend((request,), due, refused=refused)
         return default
 
     async def wait(self, seconds: float, *, key: str = "wait") -> None:
@@ -298,11 +303,17 @@ class NodeContext:
         if left > 0:
             await clock.sleep(left)
 
-    def _suspend(self, requests: tuple[Request, ...], due: datetime | None = None) -> NoReturn:
+    def _suspend(
+        self,
+        requests: tuple[Request, ...],
+        due: datetime | None = None,
+        *,
+        refused: ContractError | None = None,
+    ) -> NoReturn:
         journal = self.frame.run.journal
         assert journal is not None
         journal.wait_at(self.place)
-        raise Suspend(requests, due)
+        raise Suspend(requests, due, refused)
 
     def bail(self, value: Any) -> NoReturn:
         """End the run, and everything above and beside this node, with `value` as its result."""

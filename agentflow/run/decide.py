@@ -44,11 +44,23 @@ class Bail(BaseException):
 
 
 class Suspend(BaseException):
-    """Ends the activity of a run, in the same way: it waits for answers, or for a time."""
+    """Ends the activity of a run, in the same way: it waits for answers, or for a time.
 
-    def __init__(self, requests: tuple[Request, ...], due: datetime | None = None) -> None:
+    Args:
+        requests: What it asks.
+        due: When it goes on without an answer.
+        refused: Why an answer that was given is none, so that it is asked for again.
+    """
+
+    def __init__(
+        self,
+        requests: tuple[Request, ...],
+        due: datetime | None = None,
+        refused: ContractError | None = None,
+    ) -> None:
         self.requests = requests
         self.due = due
+        self.refused = refused
         super().__init__(requests, due)
 
 
@@ -303,7 +315,8 @@ def unwrapped(error: BaseException) -> BaseException:
         # What else went wrong beside will go wrong again, or not, when the visit is made again.
         requests = {request.id: request for wait in waits for request in wait.requests}
         due = min((wait.due for wait in waits if wait.due is not None), default=None)
-        return Suspend(tuple(requests.values()), due)
+        refused = next((wait.refused for wait in waits if wait.refused is not None), None)
+        return Suspend(tuple(requests.values()), due, refused)
     return error
 
 

@@ -68,7 +68,9 @@ def ending_of(
     if error is None:
         return Ending(value)
     if isinstance(error, Suspend):
-        return Ending(error=RunSuspended(run_id, error.requests, error.due))
+        suspended = RunSuspended(run_id, error.requests, error.due)
+        suspended.__cause__ = error.refused
+        return Ending(error=suspended)
     if isinstance(error, Bail):
         try:
             return Ending(checked_result(plan, error.value))

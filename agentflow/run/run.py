@@ -174,8 +174,11 @@ class Run(Generic[R]):
 
     def outcome(self) -> R:
         """The result of a run that has ended; raises as `result` does."""
-        if self._error is not None:
-            raise self._error
+        error = self._error
+        if error is not None:
+            refused = error.__cause__ if isinstance(error, RunSuspended) else None
+            # Whoever has just answered is told why that is no answer, and not only that the run waits.
+            raise error if refused is None or self._answers is ATTACHED else refused
         value: R = self._value
         return value
 

@@ -18,12 +18,14 @@ import sys
 import threading
 import time
 import types
+import uuid
 import zoneinfo
 from collections import Counter, OrderedDict, defaultdict, deque
 from decimal import Decimal
 from typing import Any
 
 import pydantic
+import pydantic_core
 import pytest
 from hypothesis import given, settings, strategies as st
 
@@ -72,6 +74,8 @@ def look(value: Any) -> Any:  # noqa: C901 - one line for each kind of values
             zone = value.tzinfo
             named = value.tzname() if isinstance(value, datetime.datetime) else None
             return kind, value.isoformat(), value.fold, type(zone), str(zone), named
+        case pydantic_core.TzInfo():
+            return kind, value.utcoffset(None)
         case datetime.timezone():
             return kind, value.utcoffset(None), value.tzname(None)
         case pydantic.BaseModel():
@@ -109,6 +113,7 @@ ZONES = st.one_of(
         st.text("ABCü", min_size=1),
     ),
     st.sampled_from(["Europe/Berlin", "America/New_York", "UTC"]).map(zoneinfo.ZoneInfo),
+    st.integers(-80_000, 80_000).map(pydantic_core.TzInfo),
 )
 TEXTS = st.text(st.characters(exclude_categories=[]), max_size=8)
 ATOMS = st.one_of(
@@ -313,6 +318,38 @@ def test_a_moment_that_happens_twice_keeps_its_side() -> None:
     assert returned(second).utcoffset() == datetime.timedelta(hours=1)
 
 
+@pytest.mark.parametrize(
+    ("hint", "text"),
+    [
+        (datetime.datetime, "2030-01-02T03:04:05Z"),
+        (datetime.datetime, "2030-01-02T03:04:05.006+05:30"),
+        (datetime.time, "03:04:05-02:00"),
+        (pydantic.HttpUrl, "https://Example.com/a?b=c#d"),
+        (pydantic.AnyUrl, "mailto:ada@example.com"),
+        (pydantic.IPvAnyAddress, "10.0.0.1"),
+        (pydantic.IPvAnyNetwork, "fe80::/10"),
+        (pydantic.IPvAnyInterface, "10.0.0.1/24"),
+        (pathlib.Path, "a/b"),
+        (uuid.UUID, "12345678-1234-5678-1234-567812345678"),
+        (pydantic.ByteSize, "3"),
+    ],
+)
+def test_what_pydantic_makes_of_a_text_comes_back_or_is_refused(hint: Any, text: str) -> None:
+    value = pydantic.TypeAdapter(hint).validate_python(text)
+    if hint is pydantic.ByteSize:
+        with pytest.raises(Unstorable, match="ByteSize"):
+            encoded(value)
+        return
+    back = returned(value)
+    assert (type(back), str(back), repr(back)) == (type(value), str(value), repr(value))
+    assert back == value
+
+
+def test_a_secret_is_refused() -> None:
+    with pytest.raises(Unstorable, match="SecretStr"):
+        encoded(pydantic.SecretStr("x"))
+
+
 def test_utc_is_the_one_object_that_code_asks_for() -> None:
     assert returned(datetime.datetime.now(datetime.UTC)).tzinfo is datetime.UTC
 
@@ -438,6 +475,10 @@ HOSTILE: dict[str, Any] = {
     "digits that are none": {"~": ["int", "0x_"]},
     "no base64": {"~": ["bytes", "*"]},
     "a bad pattern": {"~": ["pattern", "(", 0]},
+    "a class that is not told by its text": {"~": ["of", "ipaddress", "ip_address", "1.1.1.1"]},
+    "a module of other classes": {"~": ["of", "subprocess", "Popen", "true"]},
+    "an address that is none": {"~": ["of", "ipaddress", "IPv4Address", "x"]},
+    "an offset of more than a day": {"~": ["offset", 100000]},
     "a zone outside of the database": {"~": ["region", "../../etc/passwd"]},
     "a number that is too large": {"~": ["delta", 10**12, 0, 0]},
     "a fraction of nothing": {"~": ["fraction", 1, 0]},
