@@ -214,9 +214,10 @@ class TestReport:
             else:
                 ctx.report(used_model=told)
 
-        seen = Recorder()
+        seen = Recorder(content={"node.progress"})
         await alone(body).run(observers=[seen])
         assert seen.data("node.progress") == {"used_model": told}
+        assert (seen.of("node.progress")[0].content is None) == (told is not None)
 
     @pytest.mark.rule("R332")
     async def test_what_a_node_changes_after_its_report_is_not_seen_by_observers(self) -> None:
