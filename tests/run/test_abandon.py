@@ -89,8 +89,9 @@ async def test_the_run_ends_at_once_and_the_late_outcome_is_dropped(after: Any) 
     assert seen.of("thread.abandoned")[0].node_id == "a"
 
 
+@pytest.mark.parametrize("timeout", [None, 60])
 async def test_a_body_that_needs_a_moment_to_clean_up_is_waited_for(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, timeout: float | None
 ) -> None:
     monkeypatch.setattr(detached, "GRACE", 60.0)
     reached, cleaned = anyio.Event(), anyio.Event()
@@ -105,7 +106,7 @@ async def test_a_body_that_needs_a_moment_to_clean_up_is_waited_for(
                 await anyio.lowlevel.checkpoint()
             cleaned.set()
 
-    async with Engine(alone(body), observers=[seen]).start() as run:
+    async with Engine(alone(body, timeout=timeout), observers=[seen]).start() as run:
         await reached.wait()
         run.cancel()
         with pytest.raises(RunCancelled):
