@@ -59,6 +59,7 @@ class Plain(TypedDict, total=False):
     level: Level
     note: Literal["a", "b"] | None
     size: int
+    count: int | None
     text: str
     ratio: float
     service: Service
@@ -80,6 +81,7 @@ class Filled:
     flag: bool = False
     level: Level = Level.HIGH
     note: Literal["a", "b"] | None = None
+    count: int | None = None
     ratio: float = 0.5
     service: Service = attribute(default_factory=lambda: Service(status="off"))
     maybe: Service | None = None
@@ -87,7 +89,13 @@ class Filled:
 
 
 _status, _flag, _level, _note = field("status"), field("flag"), field("level"), field("note")
-_size, _text, _ratio, _items = field("size"), field("text"), field("ratio"), field("items")
+_size, _count, _text, _ratio, _items = (
+    field("size"),
+    field("count"),
+    field("text"),
+    field("ratio"),
+    field("items"),
+)
 _online, _load = field("service.status"), field("service.load")
 _maybe, _loose = field("maybe.status"), field("loose")
 
@@ -120,8 +128,18 @@ ATOMS: dict[str, list[Condition]] = {
         _size > 0,
         _size != 0,
         _size == True,  # noqa: E712
+        _size.is_in([1, 2]),
         _size < 0.5,
         _size.exists(),
+    ],
+    "count": [
+        _count.is_none(),
+        _count < 10,
+        _count >= 10,
+        ~_count.is_none() & (_count <= 9),
+        _count == 3,
+        _count.is_in([None, 3]),
+        _count.exists(),
     ],
     "text": [
         _text == "a",
@@ -230,7 +248,7 @@ def _read(state: Any, reads: tuple[str, ...]) -> None:
 
 
 _SCHEMAS: tuple[Any, ...] = (Plain, Filled, Plain, None)
-_ROLES = ("", "", "p", "r", "", "rp", "m", "p", "rm")
+_ROLES = ("", "", "p", "r", "p", "", "m", "p", "rp", "")
 """What a node may do with a field: require it, provide it, provide it at times."""
 _GIVEN = ("input", "optional", "none")
 _LENGTH = 256
