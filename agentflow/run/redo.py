@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from agentflow.errors import ContractError, IncompatibleRun
+from agentflow.graph.codec import encoded
 from agentflow.graph.contract import ANY
 from agentflow.graph.frozen import freeze, write
 from agentflow.run import decide
@@ -61,9 +63,18 @@ async def record_commit(
     return route
 
 
+_EXACT: Final = frozenset({str, bytes, int, bool, type(None)})
+"""Types of which equal values are the same value."""
+
+
 def _unchanged(old: Any, new: Any) -> bool:
+    if old is new:
+        return True
     try:
-        return type(old) is type(new) and bool(old == new)
+        if type(old) is not type(new) or old != new:
+            return False
+        # Equal is not the same: `[1]` and `[True]`, two zones of one moment, objects that compare by a part of themselves.
+        return type(old) in _EXACT or json.dumps(encoded(old)) == json.dumps(encoded(new))
     except Exception:
         # Comparing objects of the author's may raise anything; then the value is stored again.
         return False

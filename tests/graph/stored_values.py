@@ -103,6 +103,21 @@ class Ranked:
     label: str = field(compare=False, default="")
 
 
+class Peculiar(BaseModel):
+    """Compares by its id alone."""
+
+    def __init__(self, id: int, label: str) -> None:
+        super().__init__(id=id, label=label)
+
+    id: int
+    label: str
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Peculiar) and other.id == self.id
+
+    __hash__ = None  # type: ignore[assignment]
+
+
 @pydantic.dataclasses.dataclass
 class Checked:
     count: int
