@@ -32,6 +32,7 @@ __all__ = [
     "check",
     "effect",
     "emit",
+    "keep",
     "note",
     "performing",
     "spend",
@@ -173,6 +174,13 @@ async def effect(
         if not performance.recorded:
             await performance.keep(await perform())
         return performance.value
+
+
+async def keep(ctx: NodeContext, kind: str, key: str, request: Any, value: Any) -> None:
+    """Record a value under a key, unless one is recorded; takes and raises what `effect` does."""
+    async with performing(ctx, kind, key, request) as performance:
+        if not performance.recorded:
+            await performance.keep(value)
 
 
 class Performance:

@@ -97,6 +97,7 @@ class Journal:
         self.started: dict[str, Any] | None = None
         self.snapshot: dict[str, Any] | None = None
         self.used: dict[str, float] = {}
+        self.asked: set[str] = set()
         self.answers: dict[str, Any] = {}
         for entry in entries:
             self._take(entry)
@@ -126,6 +127,7 @@ class Journal:
             case "suspended":
                 for place in body["places"]:
                     self._begin(place)
+                self.asked.update(request["id"] for request in body["requests"])
             case "answered":
                 self.answers[body["request"]] = restored("an answer", body["value"])
             case _ if entry.kind == SNAPSHOT:

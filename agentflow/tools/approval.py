@@ -39,8 +39,15 @@ ANSWER: Final[Mapping[str, Any]] = {
 _EXPIRED: Final = {"approved": False, "reason": "nobody answered in time"}
 
 
-async def wants_approval(tool: Tool, input: Mapping[str, Any]) -> bool:
-    """Whether a call with these arguments needs an approval; yes, too, where the tool's own rule cannot say."""
+async def wants_approval(
+    tool: Tool, given: Mapping[str, Any], input: Mapping[str, Any], ctx: ToolContext
+) -> bool:
+    """Whether a call with these arguments needs an approval; yes, too, where the tool's own rule cannot say.
+
+    Once it was asked for, it is needed: a rule that has changed its mind must not undo a refusal.
+    """
+    if _was_asked(tool, given, ctx):
+        return True
     rule = tool.needs_approval
     if isinstance(rule, bool):
         return rule
@@ -54,18 +61,20 @@ async def wants_approval(tool: Tool, input: Mapping[str, Any]) -> bool:
     return verdict is not False
 
 
+def _question(tool: Tool, given: Mapping[str, Any], ctx: ToolContext) -> tuple[str, dict[str, Any]]:
+    shown = {"tool": tool.id, "arguments": dict(given), "call_id": ctx.call_id}
+    return f"approve:{ctx.effect_id}", shown
+
+
 async def approve(tool: Tool, given: Mapping[str, Any], ctx: ToolContext) -> Mapping[str, Any]:
     """The arguments that the call may be made with.
 
     Raises:
         ToolDenied: The call was refused, or nobody answered in time.
     """
+    key, shown = _question(tool, given, ctx)
     answer = await ctx.node.suspend(
-        f"approve:{ctx.effect_id}",
-        {"tool": tool.id, "arguments": dict(given), "call_id": ctx.call_id},
-        schema=ANSWER,
-        timeout=tool.approval_timeout,
-        default=_EXPIRED,
+        key, shown, schema=ANSWER, timeout=tool.approval_timeout, default=_EXPIRED
     )
     if isinstance(answer, bool):
         answer = {"approved": answer}

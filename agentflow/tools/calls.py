@@ -197,9 +197,10 @@ class BoundTools:
         tool = permit.tool
         if self._ctx.record.find(permit.key) is not None:
             return permit
-        if not await wants_approval(tool, permit.input):
+        told = self._context(permit, 0)
+        if not await wants_approval(tool, permit.given, permit.input, told):
             return permit
-        given = await approve(tool, permit.given, self._context(permit, 0))
+        given = await approve(tool, permit.given, told)
         if given is permit.given:
             return permit
         changed = replace(permit, given=given, input=_parsed(tool, given))

@@ -16,7 +16,7 @@ from agentflow.errors import ContractError, OutputInvalid, ToolError
 from agentflow.messages.message import Message, tool_result
 from agentflow.messages.part import ToolCall
 from agentflow.run.decide import Suspend, unwrapped
-from agentflow.run.effects import check
+from agentflow.run.effects import check, keep
 from agentflow.tools.calls import BoundTools, Permit
 
 if TYPE_CHECKING:
@@ -124,10 +124,18 @@ async def _run(
 ) -> None:
     async def one(item: _Ready) -> None:
         call = calls[item.index]
+        failed = f"{item.permit.key}:failed"
+        known = ctx.record.find(failed)
+        if known is not None:
+            results[item.index] = _error(call, known.value)
+            return
         try:
             receipt = await tools.perform(item.permit)
         except (ToolError, OutputInvalid) as error:
-            results[item.index] = _error(call, str(error))
+            text = str(error)
+            # Recorded as a result is: while another call waits for its approval, this one must not be tried again.
+            await keep(ctx, "tool", failed, None, text)
+            results[item.index] = _error(call, text)
         else:
             results[item.index] = tool_result(call, result_text(receipt.value))
 
