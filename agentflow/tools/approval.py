@@ -10,8 +10,9 @@ import inspect
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from agentflow.errors import ToolDenied
+from agentflow.errors import ContractError, ToolDenied
 from agentflow.run.effects import emit
+from agentflow.run.suspension import request_of
 
 if TYPE_CHECKING:
     from agentflow.tools.context import ToolContext
@@ -59,6 +60,18 @@ async def wants_approval(
         # A rule that cannot judge the arguments has not judged them harmless.
         return True
     return verdict is not False
+
+
+def _was_asked(tool: Tool, given: Mapping[str, Any], ctx: ToolContext) -> bool:
+    journal = ctx.node.frame.run.journal
+    if journal is None or not journal.asked:
+        return False
+    try:
+        key, shown = _question(tool, given, ctx)
+        return request_of(ctx.node, key, shown, ANSWER).id in journal.asked
+    except ContractError:
+        # What cannot be shown was never asked.
+        return False
 
 
 def _question(tool: Tool, given: Mapping[str, Any], ctx: ToolContext) -> tuple[str, dict[str, Any]]:
