@@ -109,8 +109,11 @@ class Test(Condition):
     value: Any = None
 
     def __hash__(self) -> int:
-        # Without the value: it may be a list, which has no hash.
-        return hash((self.path, self.op))
+        try:
+            return hash((self.path, self.op, self.value))
+        except TypeError:
+            # The value may be a list, which has no hash.
+            return hash((self.path, self.op))
 
     def reads(self) -> frozenset[str]:
         return frozenset(self.path[:1])

@@ -10,7 +10,7 @@ from typing import Any
 
 from agentflow.graph.condition import MISSING, Test, lookup
 
-__all__ = ["OTHER", "Case", "answer", "either", "named"]
+__all__ = ["OTHER", "Case", "answers", "either", "named"]
 
 ORDERING = frozenset({"<", "<=", ">", ">="})
 
@@ -65,8 +65,13 @@ def named(value: Any) -> Case:
     return Case(value, text, certain=True)
 
 
-def answer(test: Test, case: Case) -> bool | None:
-    """What a question about the path of `case`, or about one below it, is answered; `None` where asking raises."""
+def answers(test: Test, cases: Iterable[Case]) -> list[bool | None]:
+    """What a question about the path of some cases, or about one below it, is answered; `None` where asking raises."""
+    asked = Test(("x",), test.op, test.value)
+    return [_answer(test, asked, case) for case in cases]
+
+
+def _answer(test: Test, asked: Test, case: Case) -> bool | None:
     here = case.at(test.path[1:])
     if here is None:
         return False
@@ -78,7 +83,7 @@ def answer(test: Test, case: Case) -> bool | None:
         if here.value is OTHER:
             return test.op in ("exists", "!=")
     try:
-        return bool(Test(("x",), test.op, test.value)({"x": here.value}))
+        return bool(asked({"x": here.value}))
     except Exception:
         # Comparing values of the author's classes may raise anything; a run would end with a contract error.
         return None

@@ -13,7 +13,7 @@ from typing import Any
 
 from agentflow.graph.condition import Test
 from agentflow.graph.proof.annotation import closed_values, members
-from agentflow.graph.proof.case import OTHER, Case, answer, either, named
+from agentflow.graph.proof.case import OTHER, Case, answers, either, named
 from agentflow.graph.proof.cases import Asked, TooManyCases, cases_of
 
 __all__ = ["ABSENT", "OTHER", "Domain", "closed_values", "domain_of", "either", "members"]
@@ -52,11 +52,12 @@ class Domain:
 
     def mask_of(self, value: Any) -> int:
         """The cases that a value may be of: those that answer every question as it does."""
-        if self.coarse:
-            return self.present
-        one = named(value)
-        mine = [answer(test, one) for test in self.true]
-        return self._mask(lambda case: mine == [answer(test, case) for test in self.true])
+        mask = self.present
+        for test, true in self.true.items():
+            (said,) = answers(test, [named(value)])
+            false = self.false[test]
+            mask &= ~true & ~false if said is None else true if said else false
+        return mask
 
     def describe(self, mask: int, below: Sequence[str] = ()) -> str:
         """A mask in words: `status is 'on' or 'off'`, `answer is missing`; of the field or of a path below it."""
@@ -86,7 +87,7 @@ def domain_of(name: str, annotation: Any, tests: Iterable[Test]) -> Domain:
     domain = Domain(name, tuple(cases), {}, {})
     for test in asked:
         if test not in domain.true:
-            answers = [answer(test, case) for case in cases]
-            domain.true[test] = sum(2 << at for at, said in enumerate(answers) if said is True)
-            domain.false[test] = sum(2 << at for at, said in enumerate(answers) if said is False)
+            said = answers(test, cases)
+            domain.true[test] = sum(2 << at for at, yes in enumerate(said) if yes is True)
+            domain.false[test] = sum(2 << at for at, yes in enumerate(said) if yes is False)
     return domain
