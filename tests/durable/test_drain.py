@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any
 
@@ -41,6 +43,30 @@ class Gate:
         await self.opened.wait()
 
 
+def open_gate() -> Gate:
+    """A gate that lets everything pass."""
+    gate = Gate()
+    gate.opened.set()
+    return gate
+
+
+@asynccontextmanager
+async def draining(engine: Engine[Any], *gates: Gate, within: float = 60) -> AsyncIterator[None]:
+    """Inside, the engine is being drained while a visit is under way at each gate; the drain has ended after it.
+
+    Args:
+        engine: What is drained.
+        gates: Where its runs are waited for first.
+        within: Seconds that visits may still take.
+    """
+    async with anyio.create_task_group() as group:
+        for gate in gates:
+            await gate.reached.wait()
+        group.start_soon(engine.drain, within)
+        await anyio.wait_all_tasks_blocked()
+        yield
+
+
 def two_steps() -> Workflow[Any]:
     @node(provides=["first"], routes=[route.to("second_step")])
     async def first_step(state: Any, ctx: NodeContext) -> dict[str, Any]:
@@ -61,11 +87,8 @@ async def test_the_visit_under_way_may_finish_and_the_next_one_does_not_begin() 
     async with (
         Engine(two_steps(), store=store) as engine,
         engine.start({}, run_id="r", deps=gate) as run,
-        anyio.create_task_group() as group,
+        draining(engine, gate),
     ):
-        await gate.reached.wait()
-        group.start_soon(engine.drain, 60)
-        await anyio.wait_all_tasks_blocked()
         gate.opened.set()
         await run.settled()
     assert gate.visits == ["first"]
@@ -80,14 +103,10 @@ async def test_a_drained_run_goes_on_in_another_engine_where_it_was_left() -> No
     async with (
         Engine(two_steps(), store=store) as engine,
         engine.start({}, run_id="r", deps=gate),
-        anyio.create_task_group() as group,
+        draining(engine, gate),
     ):
-        await gate.reached.wait()
-        group.start_soon(engine.drain, 60)
-        await anyio.wait_all_tasks_blocked()
         gate.opened.set()
-    later = Gate()
-    later.opened.set()
+    later = open_gate()
     async with Engine(two_steps(), store=store) as engine:
         assert [info.status for info in await engine.runs()] == ["interrupted"]
         assert await engine.run(run_id="r", deps=later) == 2
@@ -99,18 +118,14 @@ async def test_what_takes_longer_than_the_deadline_is_interrupted_and_made_again
     async with (
         Engine(two_steps(), store=store, clock=clock) as engine,
         engine.start({}, run_id="r", deps=gate) as run,
-        anyio.create_task_group() as group,
+        draining(engine, gate, within=30),
     ):
-        await gate.reached.wait()
-        group.start_soon(engine.drain, 30)
-        await anyio.wait_all_tasks_blocked()
-        assert run.status == "running"
+        meanwhile = run.status
         clock.move(30)
         await run.settled()
-    assert run.status == "interrupted"
+    assert (meanwhile, run.status) == ("running", "interrupted")
     assert [entry.kind for entry in await store.read("r", after=0)] == ["started"]
-    later = Gate()
-    later.opened.set()
+    later = open_gate()
     async with Engine(two_steps(), store=store) as engine:
         assert await engine.run(run_id="r", deps=later) == 2
     assert later.visits == ["first", "second"]
@@ -120,14 +135,10 @@ async def test_every_run_is_left_interrupted_in_the_store_before_the_engine_is_c
     store, clock = MemoryStore(), HandClock()
     gates = [Gate() for _ in range(5)]
     async with Engine(two_steps(), store=store, clock=clock) as engine:
-        async with anyio.create_task_group() as group:
-            runs = [engine.start({}, run_id=f"r{at}", deps=gate) for at, gate in enumerate(gates)]
-            for run in runs:
-                await run.__aenter__()
-            for gate in gates:
-                await gate.reached.wait()
-            group.start_soon(engine.drain, 30)
-            await anyio.wait_all_tasks_blocked()
+        runs = [engine.start({}, run_id=f"r{at}", deps=gate) for at, gate in enumerate(gates)]
+        for run in runs:
+            await run.__aenter__()
+        async with draining(engine, *gates, within=30):
             for gate in gates[:3]:
                 gate.opened.set()
             for run in runs[:3]:
@@ -149,11 +160,8 @@ async def test_a_run_that_comes_to_its_end_in_the_visit_under_way_is_completed()
     async with (
         Engine(workflow, store=store) as engine,
         engine.start({}, run_id="r", deps=gate) as run,
-        anyio.create_task_group() as group,
+        draining(engine, gate),
     ):
-        await gate.reached.wait()
-        group.start_soon(engine.drain, 60)
-        await anyio.wait_all_tasks_blocked()
         gate.opened.set()
         assert await run.result() == 1
     assert [info.status for info in await store.find()] == ["completed"]
@@ -170,16 +178,12 @@ async def test_in_a_sub_workflow_too_a_run_stops_after_the_visit_under_way() -> 
     async with (
         Engine(outer, store=store) as engine,
         engine.start({}, run_id="r", deps=gate) as run,
-        anyio.create_task_group() as group,
+        draining(engine, gate),
     ):
-        await gate.reached.wait()
-        group.start_soon(engine.drain, 60)
-        await anyio.wait_all_tasks_blocked()
         gate.opened.set()
         await run.settled()
     assert (gate.visits, run.status) == (["first"], "interrupted")
-    later = Gate()
-    later.opened.set()
+    later = open_gate()
     async with Engine(outer, store=store) as engine:
         assert await engine.run(run_id="r", deps=later) == 2
     assert later.visits == ["second"]
@@ -208,11 +212,8 @@ async def test_an_error_node_does_not_hear_of_a_drain() -> None:
     async with (
         Engine(outer, store=store) as engine,
         engine.start({}, run_id="r", deps=gate) as run,
-        anyio.create_task_group() as group,
+        draining(engine, gate),
     ):
-        await gate.reached.wait()
-        group.start_soon(engine.drain, 60)
-        await anyio.wait_all_tasks_blocked()
         gate.opened.set()
         await run.settled()
     assert run.status == "interrupted"
@@ -254,11 +255,8 @@ async def test_a_cancel_counts_as_one_also_while_the_engine_is_drained() -> None
     async with (
         Engine(two_steps(), store=store, clock=clock) as engine,
         engine.start({}, run_id="r", deps=gate) as run,
-        anyio.create_task_group() as group,
+        draining(engine, gate, within=30),
     ):
-        await gate.reached.wait()
-        group.start_soon(engine.drain, 30)
-        await anyio.wait_all_tasks_blocked()
         assert await engine.cancel("r", "not wanted")
         await run.settled()
     assert run.status == "cancelled"
@@ -284,11 +282,8 @@ async def test_a_run_that_suspends_meanwhile_is_suspended() -> None:
     async with (
         Engine(workflow, store=store) as engine,
         engine.start({}, run_id="r", deps=gate) as run,
-        anyio.create_task_group() as group,
+        draining(engine, gate),
     ):
-        await gate.reached.wait()
-        group.start_soon(engine.drain, 60)
-        await anyio.wait_all_tasks_blocked()
         gate.opened.set()
         with pytest.raises(RunSuspended):
             await run.result()
@@ -301,12 +296,8 @@ async def test_without_a_store_runs_may_end_and_are_cancelled_at_the_deadline() 
         Engine(two_steps(), clock=clock) as engine,
         engine.start({}, deps=quick) as first,
         engine.start({}, deps=slow) as second,
-        anyio.create_task_group() as group,
+        draining(engine, quick, slow, within=30),
     ):
-        await quick.reached.wait()
-        await slow.reached.wait()
-        group.start_soon(engine.drain, 30)
-        await anyio.wait_all_tasks_blocked()
         quick.opened.set()
         assert await first.result() == 2
         clock.move(30)
@@ -338,13 +329,11 @@ async def test_who_waits_for_a_run_of_another_process_stops_waiting_and_leaves_i
         async with (
             Engine(two_steps(), store=Elsewhere(), clock=clock) as there,
             there.start({}, run_id="r") as awaited,
-            anyio.create_task_group() as group,
         ):
             await anyio.wait_all_tasks_blocked()
-            group.start_soon(there.drain, 30)
-            await anyio.wait_all_tasks_blocked()
-            clock.move(1)
-            await awaited.settled()
+            async with draining(there, within=30):
+                clock.move(1)
+                await awaited.settled()
         assert awaited.status == "interrupted"
         gate.opened.set()
         assert await driven.result() == 2
@@ -382,10 +371,8 @@ async def test_recovery_begins_no_further_runs_when_the_engine_is_drained() -> N
             assert len(runs) == 1
 
         group.start_soon(recover)
-        await again.reached.wait()
-        group.start_soon(engine.drain, 60)
-        await anyio.wait_all_tasks_blocked()
-        again.opened.set()
+        async with draining(engine, again):
+            again.opened.set()
     assert again.visits == ["first"]
 
 
@@ -405,10 +392,8 @@ async def test_a_signal_of_the_caller_that_many_runs_share_is_not_touched() -> N
 
 
 async def finished(store: MemoryStore, run_id: str) -> None:
-    gate = Gate()
-    gate.opened.set()
     async with Engine(two_steps(), store=store) as engine:
-        await engine.run({}, run_id=run_id, deps=gate)
+        await engine.run({}, run_id=run_id, deps=open_gate())
 
 
 @pytest.mark.case("P058")
@@ -438,11 +423,8 @@ async def test_what_a_run_had_spent_is_known_after_it_was_cancelled_in_the_store
     async with (
         Engine(two_steps(), store=store) as engine,
         engine.start({}, run_id="r", deps=gate),
-        anyio.create_task_group() as group,
+        draining(engine, gate),
     ):
-        await gate.reached.wait()
-        group.start_soon(engine.drain, 60)
-        await anyio.wait_all_tasks_blocked()
         gate.opened.set()
     async with Engine(two_steps(), store=store) as engine:
         assert await engine.cancel("r", "not wanted")
