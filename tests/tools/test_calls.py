@@ -29,13 +29,7 @@ from agentflow.run.ports import ToolCalls, ToolSource
 from agentflow.testing import FactRecorder, fake_context
 from agentflow.tools.calls import tools_of
 from tests.models.kit import asking
-
-LOG: list[str] = []
-
-
-@pytest.fixture(autouse=True)
-def empty_log() -> None:
-    LOG.clear()
+from tests.tools.logged import LOG, add_in_thread, broken
 
 
 @tool
@@ -43,22 +37,6 @@ async def add_up(a: int, b: int = 1) -> int:
     """Add."""
     LOG.append(f"add {a} {b}")
     return a + b
-
-
-@tool
-def add_in_thread(a: int, b: int = 1) -> int:
-    """Add, slowly."""
-    LOG.append(f"add {a} {b}")
-    return a + b
-
-
-@tool
-async def broken(times: int) -> str:
-    """Fail some times, then succeed."""
-    LOG.append("try")
-    if len(LOG) <= times:
-        raise ValueError(f"no. {len(LOG)}")
-    return "ok"
 
 
 @pytest.mark.rule("R315", "R316")
@@ -262,7 +240,10 @@ async def test_a_retry_of_the_node_calls_the_tool_again_and_a_recorded_call_is_n
 
 
 def test_two_tools_of_one_id_are_refused_with_both_sources() -> None:
-    other = tool(add_in_thread, id="add_up")
+    def other_sum(a: int, b: int) -> int:
+        return a + b
+
+    other = tool(other_sum, id="add_up")
     with pytest.raises(ValueError, match=r"two tools have the id 'add_up'") as caught:
         tools_of([add_up, Toolkit([other], name="maths")])
     assert str(caught.value).count("test_calls.py:") == 2

@@ -20,29 +20,7 @@ from agentflow import (
 )
 from agentflow.testing import FactRecorder, fake_context
 from tests.models.kit import asking
-
-LOG: list[str] = []
-
-
-@pytest.fixture(autouse=True)
-def empty_log() -> None:
-    LOG.clear()
-
-
-@tool
-def add_in_thread(a: int, b: int = 1) -> int:
-    """Add, slowly."""
-    LOG.append(f"add {a} {b}")
-    return a + b
-
-
-@tool
-async def broken(times: int) -> str:
-    """Fail some times, then succeed."""
-    LOG.append("try")
-    if len(LOG) <= times:
-        raise ValueError(f"no. {len(LOG)}")
-    return "ok"
+from tests.tools.logged import LOG, add_in_thread, broken
 
 
 async def test_a_failing_handler_is_a_failed_tool_with_its_cause() -> None:
