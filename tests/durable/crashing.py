@@ -47,7 +47,7 @@ class CrashingStore:
     async def claim(
         self, run_id: str, *, new: NewRun | None = None, suspended: bool = False
     ) -> Claim | RunInfo | None:
-        self._alive()
+        self._called("claim")
         return await self.inner.claim(run_id, new=new, suspended=suspended)
 
     async def append(
@@ -58,7 +58,7 @@ class CrashingStore:
         status: StoredStatus | None = None,
         due: datetime | None = None,
     ) -> None:
-        self._alive()
+        self._called("append")
         self.writes += 1
         if self.writes == self.at and self.before:
             self._die()
@@ -67,18 +67,19 @@ class CrashingStore:
             self._die()
 
     async def read(self, run_id: str, *, after: int | None = None) -> list[Entry]:
-        self._alive()
+        self._called("read")
         return await self.inner.read(run_id, after=after)
 
     async def find(self, **options: Any) -> list[RunInfo]:
-        self._alive()
+        self._called("find")
         return await self.inner.find(**options)
 
     async def prune(self, **options: Any) -> int:
-        self._alive()
+        self._called("prune")
         return await self.inner.prune(**options)
 
-    def _alive(self) -> None:
+    def _called(self, call: str) -> None:
+        """What comes before each call."""
         if self.dead:
             raise Crashed("the process is dead")
 
@@ -104,12 +105,6 @@ class FailingStore(CrashingStore):
         self._done = done
         self.calls: Counter[str] = Counter()
 
-    async def claim(
-        self, run_id: str, *, new: NewRun | None = None, suspended: bool = False
-    ) -> Claim | RunInfo | None:
-        self._count("claim")
-        return await self.inner.claim(run_id, new=new, suspended=suspended)
-
     async def append(
         self,
         claim: Claim,
@@ -120,19 +115,11 @@ class FailingStore(CrashingStore):
     ) -> None:
         if self._done:
             await self.inner.append(claim, entries, status=status, due=due)
-        self._count("append")
+        self._called("append")
         if not self._done:
             await self.inner.append(claim, entries, status=status, due=due)
 
-    async def read(self, run_id: str, *, after: int | None = None) -> list[Entry]:
-        self._count("read")
-        return await self.inner.read(run_id, after=after)
-
-    async def find(self, **options: Any) -> list[RunInfo]:
-        self._count("find")
-        return await self.inner.find(**options)
-
-    def _count(self, call: str) -> None:
+    def _called(self, call: str) -> None:
         self.calls[call] += 1
         if call == self._call and self.calls[call] == self._at:
             raise StoreError(f"the line was cut at {call} {self._at}")
