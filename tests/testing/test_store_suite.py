@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -65,14 +66,15 @@ class GivingUp(MemoryStore):
             self._give_back(kept, "interrupted")
 
 
-class Claims(MemoryStore):
-    """A store that does something else when it is claimed."""
+class Claims(MemoryStore, ABC):
+    """A store that does something else when it is claimed: what, its subclasses say."""
 
     async def claim(self, run_id: str, **options: Any) -> Any:
         return self.changed(run_id, await super().claim(run_id, **options), **options)
 
+    @abstractmethod
     def changed(self, run_id: str, answer: Any, **options: Any) -> Any:
-        raise NotImplementedError
+        """The answer that is given in place of the right one."""
 
 
 class MakingRuns(MemoryStore):
