@@ -3,7 +3,6 @@ from __future__ import annotations
 import itertools
 import os
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -11,7 +10,8 @@ import pytest
 
 from agentflow.cli.watch import changes
 from tests.cli.flows import BROKEN, SOUND
-from tests.cli.shell import PATIENCE, Project, interrupts_heeded
+from tests.cli.processes import started
+from tests.cli.shell import PATIENCE, Project
 
 
 def test_a_check_follows_every_change_and_nothing_else() -> None:
@@ -36,29 +36,14 @@ def test_a_check_follows_every_change_and_nothing_else() -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 def test_watching_checks_again_after_a_change_until_it_is_interrupted(project: Project) -> None:
     path = project.write("flow.py", SOUND)
-    with (
-        interrupts_heeded(),
-        subprocess.Popen(
-            project.command("validate", "flow.py", "--watch", "--select", "AF1"),
-            cwd=project.folder,
-            env=project.variables(),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        ) as process,
-    ):
+    with started(project, "validate", "flow.py", "--watch", "--select", "AF1") as process:
         assert process.stdout is not None
-        try:
-            assert process.stdout.readline() == "1 workflow checked: no findings\n"
-            path.write_text(BROKEN, encoding="utf-8")
-            os.utime(path, ns=(1, 1))
-            assert process.stdout.readline().startswith("error[AF1")
-            os.killpg(process.pid, signal.SIGINT)
-            _, err = process.communicate(timeout=PATIENCE)
-        finally:
-            process.kill()
+        assert process.stdout.readline() == "1 workflow checked: no findings\n"
+        path.write_text(BROKEN, encoding="utf-8")
+        os.utime(path, ns=(1, 1))
+        assert process.stdout.readline().startswith("error[AF1")
+        os.killpg(process.pid, signal.SIGINT)
+        _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0
     assert "watching" in err
     assert "Traceback" not in err

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+
 import pytest
 
 from agentflow.run import detached
@@ -17,3 +20,11 @@ def patience(monkeypatch: pytest.MonkeyPatch) -> None:
 def no_patience(monkeypatch: pytest.MonkeyPatch, patience: None) -> None:
     """Leave a body that ignores its cancel behind at once."""
     monkeypatch.setattr(detached, "GRACE", 0.001)
+
+
+@pytest.fixture
+def gate() -> Iterator[threading.Event]:
+    """Holds threads until the test ends, and never longer."""
+    event = threading.Event()
+    yield event
+    event.set()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import anyio
@@ -236,14 +235,6 @@ async def test_a_sub_workflow_that_outlives_its_timeout_goes_no_further() -> Non
         assert await run.result() == "TimeoutError"
         await deaf.let_go()
     assert visited == []
-
-
-@pytest.fixture
-def gate() -> Iterator[threading.Event]:
-    """Holds threads until the test ends, and never longer."""
-    event = threading.Event()
-    yield event
-    event.set()
 
 
 @pytest.mark.case("P116")

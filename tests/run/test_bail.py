@@ -48,30 +48,25 @@ async def leave_from_a_task(state: Any, ctx: Any) -> Any:
         await anyio.sleep_forever()
 
 
-async def leave_beside_an_error(state: Any, ctx: Any) -> Any:
+async def leave_beside(ctx: Any, error: Exception) -> None:
     async def child() -> None:
         try:
             await anyio.sleep_forever()
         finally:
-            raise OSError("while cleaning up")
+            raise error
 
     async with anyio.create_task_group() as group:
         group.start_soon(child)
         await anyio.lowlevel.checkpoint()
         ctx.bail("done early")
+
+
+async def leave_beside_an_error(state: Any, ctx: Any) -> Any:
+    await leave_beside(ctx, OSError("while cleaning up"))
 
 
 async def leave_beside_a_limit(state: Any, ctx: Any) -> Any:
-    async def child() -> None:
-        try:
-            await anyio.sleep_forever()
-        finally:
-            raise BudgetExceeded("cost", 1, 2)
-
-    async with anyio.create_task_group() as group:
-        group.start_soon(child)
-        await anyio.lowlevel.checkpoint()
-        ctx.bail("done early")
+    await leave_beside(ctx, BudgetExceeded("cost", 1, 2))
 
 
 async def leave_through_the_loops_own_group(state: Any, ctx: Any) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import anyio
@@ -309,14 +308,6 @@ class TestTimeout:
             with pytest.raises(RunCancelled, match="enough"):
                 await run.result()
         assert clock.sleeping == []
-
-
-@pytest.fixture
-def gate() -> Iterator[threading.Event]:
-    """Holds threads until the test ends, and never longer."""
-    event = threading.Event()
-    yield event
-    event.set()
 
 
 @pytest.mark.case("P116")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import anyio
@@ -15,14 +14,6 @@ from agentflow import Engine, RunCancelled
 from tests.run.clock import HandClock
 from tests.run.watching import Recorder
 from tests.run.workflows import alone, line
-
-
-@pytest.fixture
-def gate() -> Iterator[threading.Event]:
-    """Holds threads until the test ends, and never longer."""
-    event = threading.Event()
-    yield event
-    event.set()
 
 
 @pytest.mark.rule("R250")
