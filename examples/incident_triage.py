@@ -1,8 +1,8 @@
 """An agent finds the cause of an incident in the log files of a small web shop, offline.
 
 The files in `data/` are what an on-call engineer would have: an access log, an application log and the history of changes.
-The tools really read and search them. The model is a scripted one, so that every run is the same; give the engine another
-model, and the rest stays as it is.
+The tools in `incident/tools.py` really read and search them. The model is a scripted one, `incident/script.py`, so that every
+run is the same; give the engine another model, and the rest stays as it is.
 
     python examples/incident_triage.py
     agentflow graph examples/incident_triage.py:workflow
@@ -12,16 +12,12 @@ model, and the rest stays as it is.
 from __future__ import annotations
 
 import json
-import re
 import sys
-from collections.abc import Iterator
 from contextlib import nullcontext
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 import anyio
-from pydantic import BaseModel, ConfigDict
 
 from agentflow import (
     Budget,
@@ -36,133 +32,12 @@ from agentflow import (
     node,
     route,
     structured,
-    tool,
 )
-from agentflow.mock import MockModel, MockRequest, Rule
+from agentflow.mock import MockModel
 from agentflow.observers.console import console_progress
-
-DATA = Path(__file__).parent / "data"
-
-
-# What the agent works with: values that never change.
-
-
-class Frozen(BaseModel):
-    """The base of the values below."""
-
-    model_config = ConfigDict(frozen=True)
-
-
-class Incident(Frozen):
-    """The alert that opened the incident."""
-
-    id: str
-    endpoint: str
-    symptom: str
-    start: datetime
-    end: datetime
-
-
-class Evidence(Frozen):
-    """Something that was found out, and how."""
-
-    source: str
-    finding: str
-
-
-class NextStep(Frozen):
-    """What the model wants to do next: look something up, or name its suspect."""
-
-    thought: str
-    action: Literal["look", "conclude"]
-    tool: str = ""
-    arguments: dict[str, str] = {}
-    suspect: str = ""
-    service: str = ""
-
-
-class Report(Frozen):
-    """The result of the triage."""
-
-    incident: str
-    cause: str | None
-    summary: str
-    errors_before: str
-    errors_during: str
-    errors_after: str
-    evidence: tuple[str, ...]
-
-
-# The tools: each reads the files, and nothing else.
-
-
-def lines(name: str) -> Iterator[str]:
-    """The lines of one of the data files."""
-    return iter((DATA / name).read_text(encoding="ascii").splitlines())
-
-
-def access_log() -> Iterator[tuple[datetime, str, int, str]]:
-    """Time, request, status and request id of every request."""
-    form = re.compile(r'\[(.+?)\] "(\S+ \S+) .*?" (\d+) .* request_id=(\w+)$')
-    for line in lines("access.log"):
-        if match := form.search(line):
-            at = datetime.strptime(match[1], "%d/%b/%Y:%H:%M:%S %z")
-            yield at, match[2], int(match[3]), match[4]
-
-
-@tool(kind="read")
-def error_rate(endpoint: str, start: datetime, end: datetime) -> str:
-    """Count the requests to an endpoint, and how many were answered with a server error.
-
-    Args:
-        endpoint: Method and path, as in "POST /checkout".
-        start: The first moment that counts.
-        end: The first moment that does not.
-    """
-    found = [
-        status for at, what, status, _ in access_log() if what == endpoint and start <= at < end
-    ]
-    failed = sum(status >= 500 for status in found)
-    share = 100 * failed / len(found) if found else 0
-    return f"{failed} of {len(found)} failed ({share:.0f} %)"
-
-
-@tool(kind="read")
-def search_log(text: str, start: datetime, end: datetime) -> str:
-    """Find lines of the application log that contain a text; the first three, and how many there are."""
-    found = [
-        line
-        for line in lines("app.log")
-        if text in line and start <= datetime.fromisoformat(line.split(" ", 1)[0]) < end
-    ]
-    return "\n".join([f"{len(found)} lines", *found[:3]])
-
-
-@tool(kind="read")
-def trace(request_id: str) -> str:
-    """Follow one request through both logs."""
-    found = [line for line in lines("app.log") if f"request_id={request_id} " in line]
-    if not found:
-        raise LookupError(f"no request has the id {request_id!r}")
-    answers = [
-        f"answered {status}: {what}" for _, what, status, id in access_log() if id == request_id
-    ]
-    return "\n".join([*found, *answers])
-
-
-@tool(kind="read")
-def changes(service: str, start: datetime, end: datetime) -> str:
-    """List what was changed in production for a service."""
-    found = [json.loads(line) for line in lines("deploys.jsonl")]
-    return "\n".join(
-        f"{change['id']} {change['at']} {change['kind']}: {change.get('key', change.get('version'))} "
-        f"{change.get('old', change.get('previous'))} -> {change.get('new', change.get('version'))}"
-        for change in found
-        if change["env"] == "production"
-        and change["service"] == service
-        and start <= datetime.fromisoformat(change["at"]) < end
-    )
-
+from incident.script import SCRIPT
+from incident.tools import DATA, changes, error_rate, search_log, trace
+from incident.values import Evidence, Incident, NextStep, Report
 
 # The workflow: survey, then look things up round by round, then verify before anything is reported.
 
@@ -329,72 +204,6 @@ workflow = define_workflow(
     description="Find the cause of an incident in log files.",
 )
 BUDGET = Budget(model_calls=12, tool_calls=60, seconds=60)
-
-
-# The scripted model: it reads the evidence as a real one would, and answers by rule.
-
-
-def wants(tool: str, thought: str, **arguments: str) -> NextStep:
-    """A step that looks something up."""
-    return NextStep(thought=thought, action="look", tool=tool, arguments=arguments)
-
-
-def found(request: MockRequest, pattern: str) -> str:
-    """What the evidence says, by a pattern."""
-    match = re.search(pattern, request.text)
-    return match[1] if match else "unknown"
-
-
-HOURS = {"start": "2026-11-12T13:30:00Z", "end": "2026-11-12T15:00:00Z"}
-SCRIPT = [
-    Rule(
-        when="Summarise",
-        reply=lambda request: (
-            f"{found(request, r'Summarise: (CHG-[0-9]+)')} cut the connection pool of payments to its gateway, so checkouts "
-            "waited for a connection until they timed out. The rollback ended it."
-        ),
-    ),
-    Rule(
-        when=re.compile(r"Evidence \(1\)"),
-        reply=wants(
-            "search_log",
-            "Errors begin before 14:00. What do the services say?",
-            text="ERROR payments",
-            **HOURS,
-        ),
-    ),
-    Rule(
-        when=re.compile(r"Evidence \(2\)"),
-        reply=lambda request: wants(
-            "trace", "Follow one of them.", request_id=found(request, r"request_id=(\w{8})")
-        ),
-    ),
-    Rule(
-        when=re.compile(r"Evidence \(3\)"),
-        reply=lambda request: wants(
-            "trace", "That id was cut short.", request_id=found(request, r"request_id=(\w{16})")
-        ),
-    ),
-    Rule(
-        when=re.compile(r"Evidence \(4\)"),
-        reply=wants(
-            "search_log", "The pool was exhausted. How large is it?", text="pool status", **HOURS
-        ),
-    ),
-    Rule(
-        when=re.compile(r"Evidence \(5\)"),
-        reply=wants("changes", "It shrank. Who changed it?", service="payments", **HOURS),
-    ),
-    Rule(
-        when=re.compile(r"Evidence \(6\)"),
-        reply=lambda request: NextStep(
-            thought="The size went down at the very time.",
-            action="conclude",
-            suspect=found(request, r"(CHG-\d+) \S+ config: gateway.pool.size"),
-            service="payments",
-        ),
-    ),
-]
 
 
 def engine() -> Engine[Report]:
