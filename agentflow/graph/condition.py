@@ -94,7 +94,10 @@ _ORDER: dict[str, Callable[[Any, Any], Any]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
-OPERATORS = ("==", "!=", "<", "<=", ">", ">=", "is_in", "contains", "exists", "is_none")
+PRESENCE = ("exists", "is_none")
+"""The operators that compare with nothing."""
+
+OPERATORS = ("==", "!=", "<", "<=", ">", ">=", "is_in", "contains", *PRESENCE)
 """What a `Test` may ask, in the spelling of the declarative form."""
 
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Set
 from typing import TYPE_CHECKING, Any
 
-from agentflow.graph.condition import AllOf, AnyOf, Condition, Not, Test
+from agentflow.graph.condition import PRESENCE, AllOf, AnyOf, Condition, Not, Test
 
 if TYPE_CHECKING:
     from agentflow.graph.kinds import Kind
@@ -164,7 +164,7 @@ def condition_data(condition: Condition) -> dict[str, Any]:
     match condition:
         case Test(path, op, value):
             data: dict[str, Any] = {"field": ".".join(path), "op": op}
-            if op not in ("exists", "is_none"):
+            if op not in PRESENCE:
                 data["value"] = list(value) if op == "is_in" else value
             return data
         case AllOf(parts):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Literal
 
-from agentflow.graph.condition import Condition, Test
+from agentflow.graph.condition import PRESENCE, Condition, Test
 from agentflow.graph.proof.box import Box, freeze_box
 from agentflow.graph.proof.domain import ABSENT
 from agentflow.graph.proof.points import Expansion, Lack, LackKind, Passage, Point, Step
@@ -109,7 +109,7 @@ class Expander:
             if raising and self.picture.typed(test):
                 here = freeze_box({**box, test.path[0]: raising})
                 self.lacks.append(Lack("raises", ".".join(test.path), route, here))
-            if test.op not in ("exists", "is_none") and box.get(test.path[0], ABSENT) & ABSENT:
+            if test.op not in PRESENCE and box.get(test.path[0], ABSENT) & ABSENT:
                 self.lacks.append(Lack("condition", test.path[0], route, freeze_box(box)))
 
         return notice

@@ -11,16 +11,13 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from agentflow.graph.condition import AllOf, AnyOf, Condition, Not, Test
+from agentflow.graph.condition import PRESENCE, AllOf, AnyOf, Condition, Not, Test
 from agentflow.graph.spec.names import NoName, name_of
 from agentflow.graph.spec.pointer import below
 
-__all__ = ["MEMBER", "PRESENCE", "condition_data", "condition_of", "json_value"]
+__all__ = ["MEMBER", "condition_data", "condition_of", "json_value"]
 
 MEMBER = "$member"
-PRESENCE = ("exists", "is_none")
-"""The operators that compare with nothing."""
-
 
 Find = Callable[[str, str], Any]
 

@@ -6,7 +6,7 @@ and limits that can be kept, is for the checks to say, in the same words as for 
 
 from __future__ import annotations
 
-from agentflow.graph.condition import OPERATORS
+from agentflow.graph.condition import OPERATORS, PRESENCE
 from agentflow.graph.json_schema import (
     DIALECT,
     Data,
@@ -18,7 +18,7 @@ from agentflow.graph.json_schema import (
     ref,
     text,
 )
-from agentflow.graph.spec.conditions import MEMBER, PRESENCE
+from agentflow.graph.spec.conditions import MEMBER
 from agentflow.graph.spec.type_schema import type_definitions
 
 __all__ = ["condition_definition", "policy_definition", "workflow_schema"]
