@@ -14,7 +14,7 @@ from agentflow.errors import StoreError
 from agentflow.stores.driver import Driver, process_began
 from agentflow.stores.migrations import migrate, newest
 from agentflow.stores.postgresql_session import PostgresqlSession
-from agentflow.stores.session import Session
+from agentflow.stores.session import Session, given_up_on_error
 from agentflow.stores.statements import load_dialect
 
 __all__ = ["PostgresqlServer"]
@@ -67,16 +67,12 @@ class PostgresqlServer:
     def connect(self) -> Session:
         """A session that writes, on tables of the newest version."""
         session = self._session()
-        try:
+        with given_up_on_error(session):
             if not newest(session, self._dialect, self.name):
                 session.begin()
                 session.rows("lock_migrations", {})
                 migrate(session, self._dialect, self.name)
                 session.commit()
-        except BaseException:
-            session.rollback()
-            session.close()
-            raise
         return session
 
     @contextlib.contextmanager

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Protocol
 
 from agentflow.errors import StoreError
 from agentflow.stores.driver import Driver
 
-__all__ = ["Backend", "Busy", "Fence", "Params", "Row", "Session"]
+__all__ = ["Backend", "Busy", "Fence", "Params", "Row", "Session", "given_up_on_error"]
 
 Params = Mapping[str, Any]
 Row = tuple[Any, ...]
@@ -74,6 +74,17 @@ class Session(Protocol):
     def close(self) -> None:
         """Give the connection back; never raises."""
         ...
+
+
+@contextmanager
+def given_up_on_error(session: Session) -> Iterator[None]:
+    """Where a new session is made ready: one for which that fails is of no use, and closed."""
+    try:
+        yield
+    except BaseException:
+        session.rollback()
+        session.close()
+        raise
 
 
 class Backend(Protocol):

@@ -13,7 +13,7 @@ from agentflow.errors import StoreError
 from agentflow.stores.driver import Driver
 from agentflow.stores.lock import DriverLock, driver_is_alive, lock_path, sweep_locks
 from agentflow.stores.migrations import migrate
-from agentflow.stores.session import Session
+from agentflow.stores.session import Session, given_up_on_error
 from agentflow.stores.sqlite_session import SqliteSession, is_busy, patiently
 from agentflow.stores.statements import load_dialect
 
@@ -66,14 +66,10 @@ class SqliteFile:
         self._writer = None
         self._close_tidier()
         session = self._session()
-        try:
+        with given_up_on_error(session):
             session.begin()
             migrate(session, self._dialect, self.name)
             session.commit()
-        except BaseException:
-            session.rollback()
-            session.close()
-            raise
         self._writer = session
         return session
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 from agentflow.errors import StoreError
 from agentflow.stores.driver import Driver, Time
 from agentflow.stores.journals import Appending, Claimed, Journals
-from agentflow.stores.session import Backend, Busy, Session
+from agentflow.stores.session import Backend, Busy, Session, given_up_on_error
 from agentflow.stores.worker import Job
 
 __all__ = ["CLOSE", "OPEN", "Writer"]
@@ -167,16 +167,12 @@ class Writer:
                 return self._session
             self._hang_up()
         session = self._backend.connect()
-        try:
+        with given_up_on_error(session):
             session.begin()
             self._backend.hold(session, self._driver)
             self._journals.renew(session, self._lease)
             self._journals.sweep(session)
             session.commit()
-        except BaseException:
-            session.rollback()
-            session.close()
-            raise
         self._renew_at = self._time.monotonic() + self._lease / 4
         self._session = session
         return session
