@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from agentflow.cli.answer import answer_of, choices_of
+from agentflow.cli.counted import counted
 from agentflow.cli.printable import printable
 from agentflow.cli.styled import Line, write_lines
 from agentflow.cli.waiting import question_lines, wanted_line
@@ -30,8 +31,7 @@ def answers_from_terminal(requests: Sequence[Request]) -> dict[str, Any]:
     Ctrl-D and Ctrl-C leave everything that was not answered yet.
     """
     answers: dict[str, Any] = {}
-    number = len(requests)
-    told = "1 answer" if number == 1 else f"{number} answers"
+    told = counted(len(requests), "answer")
     _write(((f"\nthe run waits for {told}; an empty line leaves it waiting", "warning"),))
     with _interruptible():
         try:

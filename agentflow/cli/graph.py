@@ -35,6 +35,7 @@ def graph(
 
     A workflow that is refused can be drawn too. Exit code 2: there is none to draw.
     """
+    from agentflow.cli.counted import counted
     from agentflow.cli.importing import Imports
     from agentflow.cli.loading import load
     from agentflow.cli.output import claimed_stdout
@@ -48,5 +49,5 @@ def graph(
         picture = to_dot if format is Format.dot else to_mermaid
         stdout.write(picture(workflow, findings).rstrip("\n") + "\n")
         if findings:
-            number = f"{len(findings)} finding{'' if len(findings) == 1 else 's'}"
+            number = counted(len(findings), "finding")
             sys.stderr.write(f"{number} marked; `agentflow validate {target}` tells them\n")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from agentflow.cli.counted import counted
 from agentflow.cli.status import Status
 from agentflow.cli.store import StoreOption
 
@@ -54,4 +55,4 @@ def prune(
         return await archive.prune(opened, datetime.now(UTC), age, statuses)  # type: ignore[arg-type]
 
     number = asked(store, delete)
-    sys.stdout.write(f"{number} run{'' if number == 1 else 's'} deleted\n")
+    sys.stdout.write(f"{counted(number, 'run')} deleted\n")

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from agentflow.cli.answer import wanted
+from agentflow.cli.counted import counted
 from agentflow.cli.moment import moment
 from agentflow.cli.printable import printable
 from agentflow.cli.stored_value import value_text
@@ -66,7 +67,7 @@ def waiting_lines(
     """
     number = len(requests)
     till = "" if due is None else f" until {moment(due)} UTC"
-    waits = f" for {number} answer{'' if number == 1 else 's'}" if number else ""
+    waits = f" for {counted(number, 'answer')}" if number else ""
     yield ((f"run {printable(run_id)} is suspended and waits{waits}{till}", "warning"),)
     for request in requests:
         yield ()

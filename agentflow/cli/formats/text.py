@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from agentflow.cli.counted import counted
 from agentflow.cli.examination import Examination
 from agentflow.cli.excerpt import Excerpt, Sources
 from agentflow.cli.formats.bounds import bounds_lines
@@ -84,24 +85,19 @@ def _waiver_lines(waiver: Waiver) -> Iterator[Line]:
 
 def _summary(examination: Examination) -> Line:
     number = examination.workflows
-    checked = f"{_counted(number, 'workflow')} checked" if number else "nothing was checked"
+    checked = f"{counted(number, 'workflow')} checked" if number else "nothing was checked"
     counts = examination.counts()
     found = [
-        _counted(counts["error"], "error"),
-        _counted(counts["warning"], "warning"),
+        *(counted(counts[kind], kind) for kind in ("error", "warning") if counts[kind]),
         f"{counts['info']} for information" if counts["info"] else "",
         f"{waived} waived" if (waived := len(list(examination.waivers))) else "",
     ]
     hidden = examination.hidden_errors
     if hidden:
         # Whoever looks at policies alone must not take silence for a proof that an unknown target prevented.
-        found.append(f"{_counted(hidden, 'error')} of other codes not shown")
+        found.append(f"{counted(hidden, 'error')} of other codes not shown")
     told = ", ".join(part for part in found if part)
     role: Role = "error" if counts["error"] else "warning" if counts["warning"] or hidden else "ok"
     if not any(counts.values()):
         told = f"no findings{', ' if told else ''}{told}"
     return (f"{checked}: ", "plain"), (told, role)
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}" if number else ""
