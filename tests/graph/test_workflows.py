@@ -6,10 +6,10 @@ import dataclasses
 import json
 import subprocess
 import sys
-from typing import Annotated, Any, NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 import pytest
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
 from agentflow import (
     DefinitionError,
@@ -17,7 +17,6 @@ from agentflow import (
     Retry,
     Uses,
     Workflow,
-    append,
     define_workflow,
     field,
     node,
@@ -387,11 +386,6 @@ def test_a_sub_workflow_is_part_of_the_fingerprint() -> None:
 
     assert outer(loop()).fingerprint == outer(loop(description="x")).fingerprint
     assert outer(loop()).fingerprint != outer(loop(max_rounds=6)).fingerprint
-
-
-class Tagged(TypedDict):
-    n: Annotated[int, Field(gt=0)]
-    m: NotRequired[Annotated[list[str], append]]
 
 
 PROGRAM = """
