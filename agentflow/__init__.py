@@ -47,6 +47,12 @@ if TYPE_CHECKING:
         UnknownTool as UnknownTool,
     )
     from agentflow.graph.callers import model_node as model_node, tool_node as tool_node
+    from agentflow.graph.branching import (
+        map_each as map_each,
+        parallel as parallel,
+        race as race,
+        subflow as subflow,
+    )
     from agentflow.graph.condition import (
         Condition as Condition,
         field as field,
@@ -55,7 +61,6 @@ if TYPE_CHECKING:
         Finding as Finding,
         Report as Report,
     )
-    from agentflow.graph.kinds import subflow as subflow
     from agentflow.graph.limits import (
         Budget as Budget,
         Retry as Retry,
@@ -131,10 +136,10 @@ _HOMES = {
         ModelError OutputInvalid ResumeConflict RunCancelled RunConflict RunFailed RunInterrupted
         RunSuspended SpecError StaleClaim StoreError StructuredOutputNotGenerated ToolDenied ToolError
         ToolFailed UnknownTool""",
+    "agentflow.graph.branching": "map_each parallel race subflow",
     "agentflow.graph.callers": "model_node tool_node",
     "agentflow.graph.condition": "Condition field",
     "agentflow.graph.findings": "Finding Report",
-    "agentflow.graph.kinds": "subflow",
     "agentflow.graph.limits": "Budget Retry Uses",
     "agentflow.graph.node": "Node node",
     "agentflow.graph.policy": "Policy at_most ends_within must_pass never_after only_if",

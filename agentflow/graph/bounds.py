@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from agentflow.graph.calling import takes_context
+from agentflow.graph.kinds import MapEach
 
 if TYPE_CHECKING:
+    from agentflow.graph.kinds import Kind
     from agentflow.graph.node import Node
     from agentflow.graph.workflow import Workflow
 
@@ -96,7 +98,7 @@ class Cost:
 
 def cost_of(node: Node) -> Cost:
     """The cost of one visit, attempts included."""
-    cost = Cost() if node.kind is None else _cost_below(node)
+    cost = Cost() if node.kind is None else _cost_below(node, node.kind)
     if node.uses is not None:
         return replace(
             cost,
@@ -117,23 +119,39 @@ def _smaller(node: Node, below: int | None, stated: int | None) -> int | None:
     return min(known, default=None)
 
 
-def _cost_below(node: Node) -> Cost:
-    """The cost of the sub-workflow that a node holds, once for each attempt."""
-    assert node.kind is not None
-    inner = bounds_of(node.kind.workflow)
+def _cost_below(node: Node, kind: Kind) -> Cost:
+    """The cost of the branches that a node holds, all of them, once for each item and for each attempt."""
     attempts = 1 if node.retry is None else node.retry.attempts
+    runs: int | None = attempts
+    endless = ""
+    if isinstance(kind, MapEach):
+        runs = None if kind.max_items is None else kind.max_items * attempts
+        endless = f"node {node.id!r} works on any number of items; give it max_items="
+    inner = [bounds_of(branch.workflow) for branch in kind.branches]
 
-    def times(bound: Bound) -> int | None:
-        return None if bound.value is None else bound.value * attempts
+    def total(name: str) -> int | None:
+        values = [getattr(bounds, name).value for bounds in inner]
+        once = None if None in values else sum(values)
+        if once == 0:
+            return 0
+        return None if once is None or runs is None else once * runs
 
-    visits = times(inner.visits)
-    reason = inner.model_calls.reason or inner.tool_calls.reason
+    visits = total("visits")
+    below = next(
+        (
+            bounds.model_calls.reason or bounds.tool_calls.reason
+            for bounds in inner
+            if bounds.model_calls.reason or bounds.tool_calls.reason
+        ),
+        "",
+    )
+    reason = f"of the sub-workflow in node {node.id!r}: {below}" if below else endless
     return Cost(
-        times(inner.rounds),
+        total("rounds"),
         None if visits is None else visits + 1,
-        times(inner.model_calls),
-        times(inner.tool_calls),
-        f"of the sub-workflow in node {node.id!r}: {reason}" if reason else "",
+        total("model_calls"),
+        total("tool_calls"),
+        reason,
     )
 
 

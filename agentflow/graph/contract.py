@@ -61,6 +61,15 @@ class Contract:
     def _accept(self, value: Any) -> Any:
         return freeze(self.validate(value))
 
+    def each(self) -> Contract:
+        """The contract of a list of which every item satisfies this one."""
+        validate = self.validate
+        return Contract(
+            list[Any],
+            validate=lambda given: [validate(item) for item in given],
+            schema=self._schema,
+        )
+
     @property
     def repeatable(self) -> bool:
         """Whether a value that was accepted is accepted again, as it is: true unless code of the author's has a say in it."""

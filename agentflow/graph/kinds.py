@@ -1,90 +1,153 @@
-"""Node kinds that hold workflows: declared here, performed in `agentflow.run.compose`."""
+"""Node kinds that hold workflows: made in `agentflow.graph.branching`, performed in `agentflow.run.compose`.
+
+Whatever the kind, what it holds are branches: workflows that run on states of their own, with a mapping of what goes in and
+another of what comes out. So whoever looks through a node looks at its branches, and need not know the kind.
+"""
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-from agentflow.graph.excerpt import excerpt
-from agentflow.graph.node import Node, make_node
-from agentflow.graph.place import calling_place
-from agentflow.graph.slips import Slips
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
+    from agentflow.graph.node import Node
     from agentflow.graph.workflow import Workflow
 
-__all__ = ["RESULT", "Kind", "Subflow", "subflow"]
+__all__ = [
+    "RESULT",
+    "Branch",
+    "Kind",
+    "MapEach",
+    "OnBranchError",
+    "Parallel",
+    "Race",
+    "Subflow",
+    "kind_name",
+    "place_of",
+]
 
 RESULT = "$result"
-"""In the outputs of a sub-workflow: the value it delivered."""
+"""In the outputs of a branch: the value that its workflow delivered."""
+
+OnBranchError = Literal["cancel", "collect"]
+"""What a failing branch does: it stops its siblings and fails the node, or it is noted and the others go on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A workflow inside a node.
+
+    Args:
+        name: Its name among its siblings; empty where a node holds one workflow.
+        workflow: The workflow.
+        inputs: Field of the workflow = field of the surrounding state.
+        outputs: Field of the surrounding state = field of the workflow's end state, or `"$result"`.
+        item: The field of the workflow that takes one item of a `map_each`.
+    """
+
+    name: str
+    workflow: Workflow[Any]
+    inputs: Mapping[str, str]
+    outputs: Mapping[str, str]
+    item: str | None = None
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """The fields of the workflow that are mapped."""
+        return tuple(self.inputs) if self.item is None else (self.item, *self.inputs)
 
 
 @dataclass(frozen=True, slots=True)
 class Subflow:
-    """A node that runs a workflow on a state of its own.
+    """A node that runs one workflow.
 
     Args:
-        workflow: The workflow.
-        inputs: Field of the sub-workflow = field of the surrounding state.
-        outputs: Field of the surrounding state = field of the sub-workflow's end state, or `"$result"`.
+        branch: The workflow with its mappings.
     """
 
-    workflow: Workflow[Any]
-    inputs: Mapping[str, str]
-    outputs: Mapping[str, str]
+    branch: Branch
+
+    @property
+    def branches(self) -> tuple[Branch, ...]:
+        """The one workflow."""
+        return (self.branch,)
 
 
-Kind = Subflow
-
-
-def subflow(
-    id: str,
-    workflow: Workflow[Any],
-    *,
-    inputs: Mapping[str, str] | None = None,
-    outputs: Mapping[str, str] | None = None,
-    **options: Any,
-) -> Node:
-    """A node that runs `workflow` on a state of its own and takes over what it delivers.
-
-    The sub-workflow shares the run's ledger, context and deps; its signal is derived from the run's, and it counts its
-    own rounds. A visit is one run of it, with an id below that of the run.
+@dataclass(frozen=True, slots=True)
+class Parallel:
+    """A node that runs several workflows at the same time, and goes on when all have ended.
 
     Args:
-        id: The node's id.
-        workflow: The workflow to run.
-        inputs: Its input fields, each with the surrounding field that the value is taken from. A source that does not
-            exist is left out, so that an optional input stays optional.
-        outputs: The surrounding fields to set, each with the field of the sub-workflow's end state that the value is
-            taken from, or `"$result"` for what it delivered. A source that does not exist is a contract error.
-        options: `routes`, `requires`, `retry` and whatever else `node` takes, but no function. What `inputs` and `outputs`
-            need is added to `requires` and `provides` by itself.
+        branches: The workflows, in the order in which what they give is merged.
+        on_branch_error: What a failing one does.
+        errors: The field that gets the failures that were collected.
     """
-    slips = Slips()
-    taken = slips.pairs("inputs", inputs)
-    given = slips.pairs("outputs", outputs)
-    needed = (
-        tuple(source for target, source in taken.items() if target not in workflow.optional_inputs)
-        if _is_workflow(workflow, slips)
-        else tuple(taken.values())
-    )
-    made = make_node(None, id=id, place=calling_place(), **options)
-    return dataclasses.replace(
-        made,
-        description=made.description or str(getattr(workflow, "description", "")),
-        requires=tuple(dict.fromkeys((*needed, *made.requires))),
-        provides=tuple(dict.fromkeys((*given, *made.provides))),
-        kind=Subflow(workflow, taken, given),
-        slips=(*made.slips, *slips.found),
-    )
+
+    branches: tuple[Branch, ...]
+    on_branch_error: OnBranchError = "cancel"
+    errors: str | None = None
 
 
-def _is_workflow(workflow: object, slips: Slips) -> bool:
-    from agentflow.graph.workflow import Workflow
+@dataclass(frozen=True, slots=True)
+class MapEach:
+    """A node that runs one workflow for each of several items, some at a time.
 
-    if isinstance(workflow, Workflow):
-        return True
-    slips.note(f"workflow={excerpt(workflow)} is no workflow; make it with define_workflow")
-    return False
+    Args:
+        branch: The workflow with its mappings.
+        over: The field that holds the items, or a function of the state that gives them.
+        concurrency: How many run at the same time.
+        max_items: How many items there may be.
+        on_branch_error: What a failing one does.
+        errors: The field that gets the failures that were collected.
+    """
+
+    branch: Branch
+    over: str | Callable[[Any], Any]
+    concurrency: int = 10
+    max_items: int | None = None
+    on_branch_error: OnBranchError = "cancel"
+    errors: str | None = None
+
+    @property
+    def branches(self) -> tuple[Branch, ...]:
+        """The one workflow, which runs once for each item."""
+        return (self.branch,)
+
+
+@dataclass(frozen=True, slots=True)
+class Race:
+    """A node that runs several workflows at the same time, and goes on with the first that ends well.
+
+    Args:
+        branches: The workflows.
+        winner: The field that gets the name of the first.
+        on_branch_error: What a failing one does.
+        errors: The field that gets the failures that were collected.
+    """
+
+    branches: tuple[Branch, ...]
+    winner: str | None = None
+    on_branch_error: OnBranchError = "cancel"
+    errors: str | None = None
+
+
+Kind = Subflow | Parallel | MapEach | Race
+
+
+def kind_name(kind: Kind) -> Literal["subflow", "parallel", "map_each", "race"]:
+    """What a kind is called in manifests, specs and drawings: the function that makes it."""
+    match kind:
+        case Subflow():
+            return "subflow"
+        case Parallel():
+            return "parallel"
+        case MapEach():
+            return "map_each"
+        case Race():
+            return "race"
+
+
+def place_of(node: Node, branch: Branch) -> str:
+    """Where a branch stands, in words."""
+    return f"node {node.id!r}, branch {branch.name!r}" if branch.name else f"node {node.id!r}"

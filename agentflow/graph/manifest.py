@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import re
@@ -9,6 +10,7 @@ from collections.abc import Callable, Set
 from typing import TYPE_CHECKING, Any
 
 from agentflow.graph.condition import PRESENCE, AllOf, AnyOf, Condition, Not, Test
+from agentflow.graph.kinds import kind_name
 
 if TYPE_CHECKING:
     from agentflow.graph.kinds import Kind
@@ -60,7 +62,11 @@ def _bare(data: dict[str, Any]) -> dict[str, Any]:
     ]
     for node in kept["nodes"]:
         if node["kind"] is not None:
-            node["kind"] = {**node["kind"], "subflow": _bare(node["kind"]["subflow"])}
+            branches = [
+                {**branch, "workflow": _bare(branch["workflow"])}
+                for branch in node["kind"]["branches"]
+            ]
+            node["kind"] = {**node["kind"], "branches": branches}
     return kept
 
 
@@ -136,11 +142,24 @@ def policy_data(policy: Policy) -> dict[str, Any]:
 
 
 def _kind(kind: Kind) -> dict[str, Any]:
-    return {
-        "subflow": manifest(kind.workflow),
-        "inputs": dict(kind.inputs),
-        "outputs": dict(kind.outputs),
+    data: dict[str, Any] = {
+        "kind": kind_name(kind),
+        "branches": [
+            {
+                "name": branch.name,
+                "workflow": manifest(branch.workflow),
+                "inputs": dict(branch.inputs),
+                "outputs": dict(branch.outputs),
+                "item": branch.item,
+            }
+            for branch in kind.branches
+        ],
     }
+    for option in dataclasses.fields(kind):
+        if option.name not in ("branch", "branches"):
+            value = getattr(kind, option.name)
+            data[option.name] = callable_name(value) if callable(value) else value
+    return data
 
 
 def _route(route: Route) -> dict[str, Any]:

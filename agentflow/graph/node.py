@@ -15,7 +15,7 @@ from agentflow.graph.route import Route
 from agentflow.graph.slips import Slips, identifier
 
 if TYPE_CHECKING:
-    from agentflow.graph.kinds import Kind
+    from agentflow.graph.kinds import Branch, Kind
 
 __all__ = ["Node", "node"]
 
@@ -55,6 +55,11 @@ class Node:
         if self.run is None:
             raise TypeError(f"node {self.id!r} holds a sub-workflow; it has no function to call")
         return self.run(*args, **kwargs)
+
+    @property
+    def branches(self) -> tuple[Branch, ...]:
+        """The workflows that the node holds."""
+        return () if self.kind is None else self.kind.branches
 
     @property
     def may_write(self) -> frozenset[str]:

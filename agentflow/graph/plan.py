@@ -74,7 +74,10 @@ class PlanNode:
         self.requires = node.requires
         self.provides = node.provides
         self.starts_round = node.starts_round
-        self.writes: dict[str, FieldSpec] = {name: schema.field(name) for name in node.may_write}
+        fields = {name: schema.field(name) for name in node.may_write}
+        self.writes: dict[str, FieldSpec] = (
+            {name: spec.gathering() for name, spec in fields.items()} if node.branches else fields
+        )
         self.reducing = any(spec.reducer is not None for spec in self.writes.values())
         self.kind: Kind | None = node.kind
         self.function: Callable[..., Any] = node

@@ -62,6 +62,17 @@ union = Reducer(None, _union, "union")
 """The field is a set; a node returns the members to add."""
 
 
+def several(reducer: Reducer) -> Reducer:
+    """A reducer of lists of deltas, which are joined one after the other: what the branches of one node add."""
+
+    def apply(current: Any, deltas: list[Any]) -> Any:
+        for delta in deltas:
+            current = reducer.apply(current, delta)
+        return current
+
+    return Reducer(list[Any], apply, str(reducer))
+
+
 def appended(current: list[Any] | None, delta: list[Any]) -> GrowingList:
     """What `append` makes of frozen values, in place: linear in the delta, not in the list."""
     if isinstance(current, GrowingList):

@@ -16,7 +16,7 @@ from agentflow.graph.contract import ANY, Contract, contract_error, reason_of
 from agentflow.graph.declared import Declared, declared_fields, has_attributes
 from agentflow.graph.excerpt import excerpt
 from agentflow.graph.frozen import lend
-from agentflow.graph.reducer import Reducer, append, appended
+from agentflow.graph.reducer import Reducer, append, appended, several
 
 __all__ = ["FieldSpec", "Schema", "SchemaProblem", "schema_of"]
 
@@ -52,6 +52,15 @@ class FieldSpec:
     reducer: Reducer | None = None
     value: Contract = ANY
     delta: Contract = ANY
+
+    def gathering(self) -> FieldSpec:
+        """The field as a node with branches writes it: each of them may have a delta, so it takes the list of deltas.
+
+        Those of `append` are lists already, and one list of all items is the same.
+        """
+        if self.reducer is None or self.reducer is append:
+            return self
+        return dataclasses.replace(self, reducer=several(self.reducer), delta=self.delta.each())
 
     def joined(self, current: Any, delta: Any) -> Any:
         """The field's new value after an update: frozen, from frozen parts."""

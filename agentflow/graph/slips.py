@@ -8,15 +8,25 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import re
 from collections.abc import Callable, Iterable, Mapping, Set
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from agentflow.graph.excerpt import excerpt
 
-__all__ = ["Slips", "identifier"]
+__all__ = ["ID_RULE", "Slips", "identifier", "is_id"]
 
 T = TypeVar("T")
+
+_ID: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]*\Z")
+ID_RULE: Final = "letters, digits and _ - . only, starting with a letter or _"
+"""What an id looks like, in words."""
+
+
+def is_id(name: object) -> bool:
+    """Whether `name` is well formed as an id."""
+    return isinstance(name, str) and _ID.match(name) is not None
 
 
 def identifier(given: object) -> str:

@@ -1,72 +1,244 @@
-"""Performs the node kinds that hold workflows."""
+"""Performs the node kinds that hold workflows: one, several at the same time, one for each item, the first to end.
+
+Each branch is a frame of its own, so it has its own state, rounds and journal entries, and goes on without waiting for its
+siblings. What they give is merged here into one update, in declared order, and committed by the visit like any other.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from agentflow.errors import AgentflowError, BudgetExceeded, ContractError, RunCancelled
+import anyio
+
+from agentflow.errors import BudgetExceeded, ContractError
 from agentflow.graph.frozen import lend
-from agentflow.graph.kinds import RESULT, Kind
-from agentflow.run.decide import told
-from agentflow.run.effects import emit_limit
-from agentflow.run.signal import scope_of
+from agentflow.graph.kinds import RESULT, Branch, Kind, MapEach, Parallel, Race, Subflow
+from agentflow.graph.reducer import append
+from agentflow.run.branches import Branches, Key
+from agentflow.run.decide import noted, told
+from agentflow.run.effects import emit, emit_limit, performing
+from agentflow.run.items import items_of
 
 if TYPE_CHECKING:
     from agentflow.run.context import NodeContext
+    from agentflow.run.frame import Frame
 
 __all__ = ["perform"]
 
+Update = Mapping[str, Any]
+
 
 async def perform(ctx: NodeContext, kind: Kind) -> dict[str, Any]:
-    """Run the sub-workflow of a node on a state of its own, and return the update that its outputs make."""
-    from agentflow.run.frame import Frame
+    """Run the branches of a node, and return the update that they make together."""
+    _go_deeper(ctx)
+    match kind:
+        case Subflow():
+            updates: Iterable[Update] = await _subflow(ctx, kind)
+        case Parallel():
+            updates = await _parallel(ctx, kind)
+        case MapEach():
+            updates = await _map_each(ctx, kind)
+        case Race():
+            updates = await _race(ctx, kind)
+    return _merged(ctx, updates)
 
-    parent = ctx.frame
-    depth = parent.depth + 1
+
+def _go_deeper(ctx: NodeContext) -> None:
+    depth = ctx.frame.depth + 1
     allowed = ctx.ledger.allowed("depth")
     if allowed is not None and depth > allowed:
         error = BudgetExceeded("depth", allowed, depth, where=f"node {ctx.node_id!r}")
         emit_limit(ctx, error)
         raise error
-    frame = Frame(
-        parent.run,
-        kind.workflow.plan,
-        id=f"{parent.id}/{ctx.node_id}#{ctx.visit}"
-        + (f".{ctx.attempt}" if ctx.attempt > 1 else ""),
-        above=ctx,
-        signal=ctx.signal.derive(),
-    )
-    state = parent.state
-    inputs = {
+
+
+async def _subflow(ctx: NodeContext, kind: Subflow) -> list[Update]:
+    branches = Branches(ctx)
+    ended = await branches.run("", kind.branch, _inputs(ctx, kind.branch))
+    branches.settle()
+    assert ended is not None
+    return [_outputs(ctx, kind.branch, *ended)]
+
+
+async def _parallel(ctx: NodeContext, kind: Parallel) -> list[Update]:
+    branches = Branches(ctx, kind.on_branch_error)
+    progress = _Progress(ctx, len(kind.branches))
+    updates: dict[str, Update] = {}
+
+    async def work(branch: Branch) -> None:
+        ended = await branches.run(branch.name, branch, _inputs(ctx, branch))
+        if ended is not None:
+            updates[branch.name] = _outputs(ctx, branch, *ended)
+            progress.tell(branch.name, ended[0])
+
+    async with anyio.create_task_group() as group:
+        for branch in kind.branches:
+            group.start_soon(work, branch)
+    branches.settle()
+    names = [branch.name for branch in kind.branches]
+    given = [updates[name] for name in names if name in updates]
+    return [*given, _failures(kind.errors, branches, names)]
+
+
+async def _map_each(ctx: NodeContext, kind: MapEach) -> list[Update]:
+    branches = Branches(ctx, kind.on_branch_error)
+    items = await items_of(ctx, kind)
+    shared = _inputs(ctx, kind.branch)
+    progress = _Progress(ctx, items.count)
+    results: dict[Key, Any] = {}
+    name = kind.branch.item
+    assert name is not None
+
+    async def work() -> None:
+        while not branches.stopped:
+            try:
+                taken = await items.take()
+            except Exception as error:
+                branches.fail("the items", error)
+                return
+            if taken is None:
+                return
+            at, item = taken
+            ended = await branches.run(at, kind.branch, {**shared, name: item})
+            if ended is not None:
+                results[at] = ended[1]
+                progress.tell(at, ended[0])
+
+    async with anyio.create_task_group() as group:
+        for _ in range(
+            kind.concurrency if items.count is None else min(kind.concurrency, items.count)
+        ):
+            group.start_soon(work)
+    await items.close()
+    branches.settle()
+    (into,) = kind.branch.outputs
+    in_order = sorted((*results, *branches.failures), key=int)
+    values = [results[at] for at in in_order if at in results]
+    return [{into: values}, _failures(kind.errors, branches, in_order)]
+
+
+async def _race(ctx: NodeContext, kind: Race) -> list[Update]:
+    branches = Branches(ctx, kind.on_branch_error)
+    key = ctx.effect_key("winner")
+    decided = ctx.record.find(key)
+    # What was decided before a crash stays so: the others have lost, however far they had come.
+    running = [
+        one for one in kind.branches if decided is None or one.name == decided.value["winner"]
+    ]
+    won: dict[str, Update] = {}
+
+    async def work(branch: Branch) -> None:
+        ended = await branches.run(branch.name, branch, _inputs(ctx, branch))
+        if ended is None or branches.stopped:
+            return
+        won[branch.name] = _outputs(ctx, branch, *ended)
+        branches.stop(f"branch {branch.name!r} of node {ctx.node_id!r} has won")
+
+    async with anyio.create_task_group() as group:
+        for branch in running:
+            group.start_soon(work, branch)
+    if not won:
+        branches.settle()
+        raise _all_failed(branches)
+    ((winner, update),) = won.items()
+    failed = _failures(kind.errors, branches, [one.name for one in kind.branches])
+    verdict = {"winner": winner, "failed": failed}
+    async with performing(ctx, "race", key, None) as performance:
+        if not performance.recorded:
+            await performance.keep(verdict)
+        verdict = performance.value
+    named = {} if kind.winner is None else {kind.winner: winner}
+    return [update, named, verdict["failed"]]
+
+
+def _all_failed(branches: Branches) -> Exception:
+    """The failure of a race that nobody won: the first, which tells of the others."""
+    (_, first), *others = branches.failures.items()
+    for key, error in others:
+        noted(first, f"branch {key!r} failed as well: {type(error).__name__}: {told(error)}")
+    return first
+
+
+class _Progress:
+    """Tells how many of the branches of a visit have ended, as they do."""
+
+    def __init__(self, ctx: NodeContext, count: int | None) -> None:
+        self._ctx = ctx
+        self._count = count
+        self._done = 0
+
+    def tell(self, key: Key, frame: Frame) -> None:
+        """Count a branch; one that was only gone through again was told of before."""
+        self._done += 1
+        if not frame.redone:
+            data = {"branch": key, "done": self._done, "of": self._count}
+            emit(self._ctx, "node.progress", data=data)
+
+
+def _failures(field: str | None, branches: Branches, order: Iterable[Key]) -> Update:
+    """The update that tells of the collected failures, in order."""
+    if field is None:
+        return {}
+    found = [(key, branches.failures[key]) for key in order if key in branches.failures]
+    return {
+        field: [
+            {"branch": key, "error": type(error).__name__, "message": told(error)}
+            for key, error in found
+        ]
+    }
+
+
+def _inputs(ctx: NodeContext, branch: Branch) -> dict[str, Any]:
+    state = ctx.frame.state
+    return {
         target: lend(dict.__getitem__(state, source))
-        for target, source in kind.inputs.items()
+        for target, source in branch.inputs.items()
         if source in state
     }
-    value = await _execute(ctx, frame, inputs)
-    return {target: _output(ctx, frame, source, value) for target, source in kind.outputs.items()}
 
 
-async def _execute(ctx: NodeContext, frame: Any, inputs: dict[str, Any]) -> Any:
-    """Run the frame; a cancel of its own signal alone is a failure of this node, not the end of the run."""
-    with scope_of(frame.signal):
-        try:
-            return await frame.execute(inputs)
-        except RunCancelled:
-            if ctx.signal.fired:
-                raise
-    if ctx.signal.fired:
-        raise RunCancelled(ctx.signal.reason)
-    workflow, reason = frame.plan.workflow.id, told(frame.signal.reason)
-    raise AgentflowError(
-        f"the sub-workflow {workflow!r} of node {ctx.node_id!r} was cancelled: {reason}"
-    )
+def _outputs(ctx: NodeContext, branch: Branch, frame: Frame, value: Any) -> Update:
+    """What a branch gives to the surrounding fields.
+
+    Raises:
+        ContractError: A field that it is to give does not exist.
+    """
+    return {
+        target: value if source == RESULT else _field(ctx, branch, frame, source)
+        for target, source in branch.outputs.items()
+    }
 
 
-def _output(ctx: NodeContext, frame: Any, source: str, value: Any) -> Any:
-    if source == RESULT:
-        return value
+class _Deltas(list[Any]):
+    """What a branch has added to a field that it was given, piece by piece."""
+
+
+def _field(ctx: NodeContext, branch: Branch, frame: Frame, source: str) -> Any:
     if source not in frame.state:
+        where = f"node {ctx.node_id!r}" + (f", branch {branch.name!r}" if branch.name else "")
         raise ContractError(
-            f"node {ctx.node_id!r}: the sub-workflow {frame.plan.workflow.id!r} ended without the field {source!r}"
+            f"{where}: the sub-workflow {frame.plan.workflow.id!r} ended without the field {source!r}"
         )
+    if frame.added is not None and source in frame.added:
+        return _Deltas(frame.added[source])
     return lend(dict.__getitem__(frame.state, source))
+
+
+def _merged(ctx: NodeContext, updates: Iterable[Update]) -> dict[str, Any]:
+    """One update out of those of the branches, in their order; the plan has a field with a reducer take a list of deltas."""
+    update: dict[str, Any] = {}
+    for one in updates:
+        for name, value in one.items():
+            reducer = ctx.reducer_of(name)
+            if reducer is None:
+                update[name] = value
+                continue
+            deltas = value if isinstance(value, _Deltas) else [value]
+            held = update.setdefault(name, [])
+            for delta in deltas:
+                if reducer is append:
+                    held.extend(delta)
+                else:
+                    held.append(delta)
+    return update

@@ -17,6 +17,7 @@ from agentflow.run.suspension import answer_of, request_of
 if TYPE_CHECKING:
     from agentflow.graph.limits import Uses
     from agentflow.graph.plan import PlanNode
+    from agentflow.graph.reducer import Reducer
     from agentflow.run.frame import Frame
     from agentflow.run.ledger import Ledger
     from agentflow.run.ports import ModelCalls, ToolCalls
@@ -104,6 +105,10 @@ class NodeContext:
     def uses(self) -> Uses | None:
         """What one visit of this node may spend."""
         return self._node.uses
+
+    def reducer_of(self, field: str) -> Reducer | None:
+        """How an update of a field that this node writes is joined with its value; the kernel's own."""
+        return self.frame.plan.schema.field(field).reducer
 
     @property
     def round(self) -> int:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +32,16 @@ if TYPE_CHECKING:
     from agentflow.graph.plan import Plan, PlanNode, PlanRoute
     from agentflow.run.suspension import Request
 
-__all__ = ["Bail", "Failure", "choose_route", "final_value", "first_state", "fresh_values", "join"]
+__all__ = [
+    "Bail",
+    "Failure",
+    "choose_route",
+    "final_value",
+    "first_state",
+    "fresh_values",
+    "join",
+    "merged",
+]
 
 
 class Bail(BaseException):
@@ -311,13 +320,16 @@ def unwrapped(error: BaseException) -> BaseException:
             if isinstance(leaf, kind):
                 return leaf
     waits = [leaf for leaf in inner if isinstance(leaf, Suspend)]
-    if waits:
-        # What else went wrong beside will go wrong again, or not, when the visit is made again.
-        requests = {request.id: request for wait in waits for request in wait.requests}
-        due = min((wait.due for wait in waits if wait.due is not None), default=None)
-        refused = next((wait.refused for wait in waits if wait.refused is not None), None)
-        return Suspend(tuple(requests.values()), due, refused)
-    return error
+    # What else went wrong beside will go wrong again, or not, when the visit is made again.
+    return merged(waits) if waits else error
+
+
+def merged(waits: Sequence[Suspend]) -> Suspend:
+    """One suspension that waits for all that several wait for, and for the first of their times."""
+    requests = {request.id: request for wait in waits for request in wait.requests}
+    due = min((wait.due for wait in waits if wait.due is not None), default=None)
+    refused = next((wait.refused for wait in waits if wait.refused is not None), None)
+    return Suspend(tuple(requests.values()), due, refused)
 
 
 def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:

@@ -57,7 +57,7 @@ class VisitRecord:
 
     Attributes:
         spent: What the visit, and everything below it, has spent.
-        task: The task that runs the visit's body, where that is not the run's own.
+        task: The task that runs the visit's body, where that is not the frame's own.
     """
 
     __slots__ = ("_effects", "_journal", "_locks", "_place", "spent", "task")
@@ -139,7 +139,7 @@ class Calls:
 
 
 def _in_own_task(ctx: NodeContext) -> bool:
-    own = ctx.frame.run.task if ctx.record.task is None else ctx.record.task
+    own = ctx.frame.task if ctx.record.task is None else ctx.record.task
     # Without a journal it is the same whoever does it.
     return own is None or own == anyio.get_current_task().id
 

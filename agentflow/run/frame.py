@@ -11,8 +11,11 @@ from collections.abc import Mapping
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+import anyio
+
 from agentflow.errors import BudgetExceeded, IncompatibleRun, RunCancelled, StoreError
 from agentflow.graph.frozen import write
+from agentflow.graph.reducer import append
 from agentflow.run import decide
 from agentflow.run.attempts import attempt_until_done
 from agentflow.run.context import NodeContext
@@ -43,8 +46,10 @@ class Frame:
     Attributes:
         id: The run id; for a sub-workflow one below it.
         above: The visit that a sub-workflow belongs to.
+        added: What was added to the fields that go on from surrounding ones, where somebody wants to know.
         depth: 1 for the run itself, one more for each level of sub-workflows.
         round: The round that is open, from 1; 0 before the start.
+        task: The task that makes its visits, in a durable run.
         counts: How often each node has been visited, by its index.
         visiting: The attempt that is under way, or was last; known only while somebody listens, or where it takes more
             than one await.
@@ -52,7 +57,9 @@ class Frame:
 
     __slots__ = (
         "_past",
+        "_recorded",
         "above",
+        "added",
         "counts",
         "depth",
         "errors_handled",
@@ -65,6 +72,7 @@ class Frame:
         "run",
         "signal",
         "state",
+        "task",
         "visiting",
     )
 
@@ -87,16 +95,23 @@ class Frame:
         self.signal = signal
         self.state: State = plan.state_class()
         self.round = 0
+        self.task: int | None = None
         self.visiting: NodeContext | None = None
         self.counts = [0] * len(plan.nodes)
         self.errors_handled: set[int] = set()
         self.limit_handled = False
+        self.added: dict[str, list[Any]] | None = None
         self._past: deque[dict[str, Any]] | None = None
+        self._recorded = 0
 
     @property
     def path(self) -> str:
         """Where the frame stands below its run; empty for the run itself."""
         return self.id[len(self.run.id) :]
+
+    def below(self, ctx: NodeContext, plan: Plan, *, id: str, signal: CancelSignal) -> Frame:
+        """A frame for a workflow inside of one of its visits."""
+        return Frame(self.run, plan, id=id, signal=signal, above=ctx)
 
     def place(self, node: PlanNode, visit: int) -> str:
         """Where a visit of it stands below its run."""
@@ -109,7 +124,9 @@ class Frame:
         began = journal is not None and journal.began(self.path)
         self.state = (first_state_again if began else decide.first_state)(self.plan, input)
         if journal is not None:
+            self.task = anyio.get_current_task().id
             self._past = journal.visits_of(self.path)
+            self._recorded = len(self._past or ())
         resumed = journal is not None and journal.resumed and self.above is None
         if self.run.bus is not None and not (began or resumed):
             parent_node = None if self.above is None else self.above.node_id
@@ -126,9 +143,22 @@ class Frame:
         except BaseException as error:
             self._ended_badly(error)
             raise
-        if self.parent_id is not None:
+        if self.parent_id is not None and not self.redone:
             self._emit("run.completed", content=value)
         return value
+
+    @property
+    def redone(self) -> bool:
+        """Whether the frame has only gone through what was recorded, so that everything about it was told before."""
+        return bool(self._recorded) and sum(self.counts) <= self._recorded
+
+    def join(self, node: PlanNode, values: dict[str, Any]) -> dict[str, Any]:
+        """The new values of an update's fields; what is added to those that go on from surrounding ones is kept."""
+        if self.added is not None:
+            for name in self.added.keys() & values.keys():
+                several = node.kind is not None and node.writes[name].reducer is not append
+                self.added[name] += values[name] if several else [values[name]]
+        return decide.join(node, self.state, values)
 
     def _open_first_round(self) -> None:
         self._spend_round(self.plan.entry)
@@ -184,7 +214,7 @@ class Frame:
                 failure = None
                 values = decide.fresh_values(node, update)
                 if journal is None:
-                    write(state, decide.join(node, state, values) if node.reducing else values)
+                    write(state, self.join(node, values) if node.reducing else values)
                     route = node.always or decide.choose_route(node, state)
                 else:
                     route = await record_commit(journal, self, node, visit, values)

@@ -153,10 +153,7 @@ class Journal:
         """Whether a frame or a visit had begun, and had not ended, when the run was claimed here."""
         if not place:
             return bool(self.used)
-        inside = f"{place}/"
-        return any(
-            found == place or found.startswith(inside) for found in (*self._begun, *self._visits)
-        )
+        return any(_is_below(found, place) for found in (*self._begun, *self._visits))
 
     def effect_of(self, place: str, key: str) -> PastEffect | None:
         """The effect that was recorded under a key by a visit that has not ended."""
@@ -266,8 +263,9 @@ def _place_of(body: Mapping[str, Any]) -> str:
 
 
 def _is_below(inner: str, place: str) -> bool:
-    # The frame of a visit's first attempt is the visit's place; those of further ones end in `.2`, `.3` …
-    return inner == place or inner.startswith((f"{place}/", f"{place}."))
+    # The frame of a visit's first attempt is the visit's place; those of further ones end in `.2`, `.3` …, and those of
+    # branches in their key, as in `[weather]`.
+    return inner == place or inner.startswith((f"{place}/", f"{place}.", f"{place}["))
 
 
 def _text_of(body: Mapping[str, Any]) -> str:

@@ -44,7 +44,7 @@ async def record_commit(
         for name, value in values.items()
         if node.writes[name].reducer is not None or not _unchanged(dict.get(state, name), value)
     }
-    write(state, decide.join(node, state, values) if node.reducing else values)
+    write(state, frame.join(node, values) if node.reducing else values)
     body = {
         "frame": frame.path,
         "node": node.id,
@@ -117,7 +117,7 @@ def redo(frame: Frame, node: PlanNode, body: Mapping[str, Any]) -> tuple[PlanRou
         if name not in node.writes:
             raise IncompatibleRun(f"node {node.id!r} does not write the field {name!r} any more")
         values[name] = accepted_again(name, node.writes[name].delta, data)
-    write(frame.state, decide.join(node, frame.state, values) if node.reducing else values)
+    write(frame.state, frame.join(node, values) if node.reducing else values)
     if body["route"] is None:
         raise ContractError(body["error"])
     if body["route"] >= len(node.routes):

@@ -99,7 +99,6 @@ class Run(Generic[R]):
         self.thread: int | None = None
         self.bus: Facts | None = None
         self.journal: Journal | None = None
-        self.task: int | None = None
         self.loop: Loop
         self._input = input
         self._answers = answers
@@ -288,7 +287,6 @@ class Run(Generic[R]):
             await record_end(found, Ending(error=self._error), self.ledger)
             return None
         self.journal = found
-        self.task = anyio.get_current_task().id
         self.ledger.restore(found.used)
         # Only now: neither a suspension nor the wait for another driver is active time.
         self._began = self.monotonic()

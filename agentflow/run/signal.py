@@ -6,8 +6,8 @@ import math
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from types import TracebackType
 
 import anyio
 
@@ -141,17 +141,28 @@ class CancelSignal:
         return f"<CancelSignal {state}>"
 
 
-@contextmanager
-def scope_of(signal: CancelSignal) -> Iterator[None]:
+class scope_of:  # noqa: N801 - used like a function, as `anyio.move_on_after` is
     """Interrupt what the block awaits when the signal is cancelled, and go on after the block."""
-    loop = current_loop()
-    with anyio.CancelScope() as scope:
 
-        def wake() -> None:
-            loop.post(scope.cancel)
+    __slots__ = ("_loop", "_scope", "_signal")
 
-        signal.subscribe(wake)
-        try:
-            yield
-        finally:
-            signal.unsubscribe(wake)
+    def __init__(self, signal: CancelSignal) -> None:
+        self._signal = signal
+        self._loop = current_loop()
+        self._scope = anyio.CancelScope()
+
+    def __enter__(self) -> None:
+        self._scope.__enter__()
+        self._signal.subscribe(self._wake)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool:
+        self._signal.unsubscribe(self._wake)
+        return bool(self._scope.__exit__(kind, error, trace))
+
+    def _wake(self) -> None:
+        self._loop.post(self._scope.cancel)

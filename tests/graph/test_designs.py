@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from agentflow import Node, Report, Workflow, field, route
+from agentflow.graph.kinds import Subflow
 from agentflow.graph.workflow import assemble
 
 DESIGNS = pathlib.Path(__file__).parents[2] / "examples" / "designs"
@@ -60,9 +61,8 @@ def corrective_rag_misspells_a_grade(nodes: dict[str, Node]) -> None:
 
 
 def supervisor_maps_a_result_that_is_not_there(nodes: dict[str, Node]) -> None:
-    kind = nodes["research"].kind
-    assert kind is not None
-    edit(nodes, "research", kind=replace(kind, outputs={"product": "produce"}))
+    (branch,) = nodes["research"].branches
+    edit(nodes, "research", kind=Subflow(replace(branch, outputs={"product": "produce"})))
 
 
 def approved_refund_pays_when_approval_fails(nodes: dict[str, Node]) -> None:

@@ -47,7 +47,8 @@ def test_a_mapping_says_what_the_node_requires_and_provides() -> None:
     assert made.provides == ("answer", "sky_now")
     assert (made.id, made.description, made.timeout, made.run) == ("sub", "Looks up.", 3, None)
     assert isinstance(made.kind, Subflow)
-    assert (made.kind.workflow, dict(made.kind.outputs)) == (
+    (branch,) = made.branches
+    assert (branch.workflow, dict(branch.outputs)) == (
         weather,
         {"answer": "$result", "sky_now": "sky"},
     )

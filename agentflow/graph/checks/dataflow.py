@@ -13,6 +13,7 @@ from agentflow.graph.proof.liveness import EVERYTHING
 from agentflow.graph.proof.story import details, nodes_on
 
 if TYPE_CHECKING:
+    from agentflow.graph.kinds import Branch
     from agentflow.graph.node import Node
     from agentflow.graph.proof.explore import Walk
     from agentflow.graph.proof.points import Lack, Place
@@ -166,27 +167,28 @@ def unread(workflow: Workflow[Any], walk: Walk) -> Iterator[Finding]:
 def outputs(workflow: Workflow[Any], _walk: Walk) -> Iterator[Finding]:
     """The fields that a sub-workflow gives back exist at every one of its ends."""
     for node in workflow.nodes:
-        if node.kind is None:
-            continue
-        child = node.kind.workflow
-        wanted = {
-            target: source for target, source in node.kind.outputs.items() if source != RESULT
-        }
-        if not wanted or not child.report.ok:
-            continue
-        missing = missing_at_ends(child, frozenset(wanted.values()))
-        for target, source in wanted.items():
-            if source in missing:
-                yield Finding(
-                    code="AF206",
-                    message=f"node {node.id!r}: the output {target!r} takes {source!r}, which may be missing "
-                    f"when the sub-workflow {child.id!r} ends",
-                    hint=f"take {RESULT!r}, or have {source!r} provided on every path of {child.id!r}",
-                    workflow=workflow.id,
-                    node=node.id,
-                    place=node.place,
-                    path=missing[source],
-                )
+        for branch in node.branches:
+            yield from _branch_outputs(workflow, node, branch)
+
+
+def _branch_outputs(workflow: Workflow[Any], node: Node, branch: Branch) -> Iterator[Finding]:
+    child = branch.workflow
+    wanted = {target: source for target, source in branch.outputs.items() if source != RESULT}
+    if not wanted or not child.report.ok:
+        return
+    missing = missing_at_ends(child, frozenset(wanted.values()))
+    for target, source in wanted.items():
+        if source in missing:
+            yield Finding(
+                code="AF206",
+                message=f"node {node.id!r}: the output {target!r} takes {source!r}, which may be missing "
+                f"when the sub-workflow {child.id!r} ends",
+                hint=f"take {RESULT!r}, or have {source!r} provided on every path of {child.id!r}",
+                workflow=workflow.id,
+                node=node.id,
+                place=node.place,
+                path=missing[source],
+            )
 
 
 def missing_at_ends(workflow: Workflow[Any], names: frozenset[str]) -> dict[str, tuple[str, ...]]:
@@ -210,8 +212,8 @@ def _read_anywhere(walk: Walk) -> set[str]:
     for id in walk.reached:
         node = walk.nodes[id]
         found.update(node.requires)
-        if node.kind is not None:
-            found.update(node.kind.inputs.values())
+        for branch in node.branches:
+            found.update(branch.inputs.values())
         for route in node.routes:
             found |= route_reads(route)
     for policy in walk.workflow.policies:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,26 +11,24 @@ from agentflow.graph.excerpt import excerpt
 from agentflow.graph.findings import Finding
 from agentflow.graph.limits import Retry, Uses
 from agentflow.graph.node import Node
+from agentflow.graph.slips import ID_RULE, is_id
 from agentflow.graph.workflow import Workflow
-
-_ID = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]*\Z")
-_ID_RULE = "letters, digits and _ - . only, starting with a letter or _"
 
 
 def ids(workflow: Workflow[Any]) -> Iterator[Finding]:
     """Ids of the workflow and its nodes are well formed and unique."""
-    if not _well_formed(workflow.id):
+    if not is_id(workflow.id):
         yield Finding(
             code="AF101",
             message=f"the workflow's id {workflow.id!r} is malformed",
-            hint=f"use {_ID_RULE}",
+            hint=f"use {ID_RULE}",
             workflow=workflow.id,
             place=workflow.place,
         )
     first: dict[str, Node] = {}
     for node in workflow.nodes:
-        if not _well_formed(node.id):
-            hint = f"use {_ID_RULE}"
+        if not is_id(node.id):
+            hint = f"use {ID_RULE}"
             if node.id == "<lambda>":
                 hint = "a lambda has no name of its own: give the node an id"
             yield _at(workflow, node, "AF101", f"the node id {node.id!r} is malformed", hint)
@@ -172,10 +169,6 @@ def _limit_problems(node: Node) -> Iterator[str]:
             yield from value.problems()
         elif value is not None:
             yield f"{name}={excerpt(value)} is no {kind.__name__}"
-
-
-def _well_formed(id: str) -> bool:
-    return _ID.match(id) is not None
 
 
 def _twice(names: tuple[str, ...]) -> list[str]:

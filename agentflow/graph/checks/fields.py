@@ -8,7 +8,7 @@ from typing import Any
 
 from agentflow.graph.condition import Condition
 from agentflow.graph.findings import Finding
-from agentflow.graph.kinds import RESULT
+from agentflow.graph.kinds import RESULT, Branch, place_of
 from agentflow.graph.node import Node
 from agentflow.graph.place import Place
 from agentflow.graph.workflow import Workflow
@@ -37,39 +37,39 @@ def known(workflow: Workflow[Any]) -> Iterator[Finding]:
 def mappings(workflow: Workflow[Any]) -> Iterator[Finding]:
     """Sub-workflows are given their inputs, and nothing else; their outputs exist."""
     for node in workflow.nodes:
-        if node.kind is None or node.slips:
+        if node.slips:
             continue
-        for problem, hint in _mapping_problems(node):
-            yield Finding(
-                code="AF122",
-                message=f"node {node.id!r}: {problem}",
-                hint=hint,
-                workflow=workflow.id,
-                node=node.id,
-                place=node.place,
-            )
+        for branch in node.branches:
+            for problem, hint in _mapping_problems(branch):
+                yield Finding(
+                    code="AF122",
+                    message=f"{place_of(node, branch)}: {problem}",
+                    hint=hint,
+                    workflow=workflow.id,
+                    node=node.id,
+                    place=node.place,
+                )
 
 
-def _mapping_problems(node: Node) -> Iterator[tuple[str, str]]:
-    assert node.kind is not None
-    child = node.kind.workflow
+def _mapping_problems(branch: Branch) -> Iterator[tuple[str, str]]:
+    child = branch.workflow
     if not child.report.ok:
         yield f"the sub-workflow {child.id!r} has errors of its own", "mend it first"
     for name in child.inputs:
-        if name not in node.kind.inputs:
+        if name not in branch.given:
             yield (
                 f"the sub-workflow {child.id!r} needs the input {name!r}, and inputs do not map it",
                 f"add it: inputs={{{name!r}: '…'}}",
             )
     if not child.open_inputs:
-        for name in node.kind.inputs:
+        for name in branch.given:
             if name not in child.inputs and name not in child.optional_inputs:
                 yield (
                     f"{name!r} is no input of the sub-workflow {child.id!r}",
                     "take it out of inputs",
                 )
     written = {name for inner in child.nodes for name in inner.may_write}
-    for target, source in node.kind.outputs.items():
+    for target, source in branch.outputs.items():
         if source != RESULT and source not in child.schema.fields and source not in written:
             yield (
                 f"the output {target!r} takes {source!r}, which is no field of the sub-workflow {child.id!r}",

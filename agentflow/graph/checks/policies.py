@@ -158,8 +158,8 @@ def _unknown(workflow: Workflow[Any], policy: Policy) -> list[str]:
 def _paths(workflow: Workflow[Any], inside: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
     for node in workflow.nodes:
         yield (*inside, node.id)
-        if node.kind is not None:
-            yield from _paths(node.kind.workflow, (*inside, node.id))
+        for branch in node.branches:
+            yield from _paths(branch.workflow, (*inside, node.id))
 
 
 def _finding(

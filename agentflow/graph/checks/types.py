@@ -9,7 +9,7 @@ from agentflow.graph.annotated import returned_type
 from agentflow.graph.calling import function_name, is_async
 from agentflow.graph.findings import Finding
 from agentflow.graph.fit import filled, reading, relation, spelled, taken
-from agentflow.graph.kinds import RESULT
+from agentflow.graph.kinds import RESULT, Branch, place_of
 from agentflow.graph.node import Node
 from agentflow.graph.proof.domain import OTHER, closed_values, either, members
 from agentflow.graph.proof.story import details, nodes_on
@@ -45,23 +45,23 @@ def results(workflow: Workflow[Any]) -> Iterator[Finding]:
 def mappings(workflow: Workflow[Any]) -> Iterator[Finding]:
     """Sub-workflows are given what their inputs take, and give back what the surrounding fields take."""
     for node in workflow.nodes:
-        if node.kind is None or node.slips:
+        if node.slips:
             continue
-        for problem, hint in (*_inputs(workflow, node), *_outputs(workflow, node)):
-            yield Finding(
-                code="AF605",
-                message=f"node {node.id!r}: {problem}",
-                hint=hint,
-                workflow=workflow.id,
-                node=node.id,
-                place=node.place,
-            )
+        for branch in node.branches:
+            for problem, hint in (*_inputs(workflow, branch), *_outputs(workflow, branch)):
+                yield Finding(
+                    code="AF605",
+                    message=f"{place_of(node, branch)}: {problem}",
+                    hint=hint,
+                    workflow=workflow.id,
+                    node=node.id,
+                    place=node.place,
+                )
 
 
-def _inputs(workflow: Workflow[Any], node: Node) -> Iterator[tuple[str, str]]:
-    assert node.kind is not None
-    child = node.kind.workflow
-    for target, source in node.kind.inputs.items():
+def _inputs(workflow: Workflow[Any], branch: Branch) -> Iterator[tuple[str, str]]:
+    child = branch.workflow
+    for target, source in branch.inputs.items():
         given, spec = _held(workflow, source), child.schema.fields.get(target)
         if spec is not None:
             wanted = taken(child.schema, target, spec.value.annotation)
@@ -73,10 +73,9 @@ def _inputs(workflow: Workflow[Any], node: Node) -> Iterator[tuple[str, str]]:
                 )
 
 
-def _outputs(workflow: Workflow[Any], node: Node) -> Iterator[tuple[str, str]]:
-    assert node.kind is not None
-    child = node.kind.workflow
-    for target, source in node.kind.outputs.items():
+def _outputs(workflow: Workflow[Any], branch: Branch) -> Iterator[tuple[str, str]]:
+    child = branch.workflow
+    for target, source in branch.outputs.items():
         spec = workflow.schema.fields.get(target)
         if spec is None:
             continue

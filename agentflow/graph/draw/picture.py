@@ -12,10 +12,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from agentflow.graph.calling import function_name
 from agentflow.graph.codes import CODES
 from agentflow.graph.findings import Finding, Severity, in_order
+from agentflow.graph.kinds import MapEach, Parallel, Race, Subflow
 
 if TYPE_CHECKING:
+    from agentflow.graph.kinds import Branch
     from agentflow.graph.node import Node
     from agentflow.graph.route import Route
     from agentflow.graph.workflow import Workflow
@@ -174,12 +177,41 @@ class _Part:
             lines.append(f"starts a round, at most {most}")
         if node.kind is None:
             return Figure(name, kind, _plain(*lines), self._mark(node.id))
-        inner = node.kind.workflow
-        part = _Part(inner, f"{self.prefix}{node.id}_", self.names, self.lines, self.marks)
+        mark = self._mark(node.id)
+        match node.kind:
+            case Subflow(branch):
+                return self._group(name, f"{node.id}_", lines, branch, mark)
+            case MapEach(branch, over, concurrency):
+                items = over if isinstance(over, str) else function_name(over)
+                lines.append(f"for each of {items}, {concurrency} at a time")
+                return self._group(name, f"{node.id}_", lines, branch, mark)
+            case Parallel(branches):
+                lines.append("all at the same time")
+            case Race(branches):
+                lines.append("the first to end well")
+        groups = tuple(self._branch(node, branch) for branch in branches)
+        if not groups:
+            return Figure(name, kind, _plain(*lines), mark)
+        return Group(name, _plain(*lines), groups, groups[0].first, groups[-1].last, mark)
+
+    def _branch(self, node: Node, branch: Branch) -> Group:
+        within = f"{node.id}_{branch.name}"
+        return self._group(self._name("b", within), f"{within}_", [branch.name], branch)
+
+    def _group(
+        self,
+        name: str,
+        prefix: str,
+        lines: list[str],
+        branch: Branch,
+        mark: Severity | None = None,
+    ) -> Group:
+        inner = branch.workflow
+        part = _Part(inner, f"{self.prefix}{prefix}", self.names, self.lines, self.marks)
         items = part.draw(("start",))
         first = items[0].name
-        lines.append(f"sub-workflow {inner.id}")
-        return Group(name, _plain(*lines), items, first, part.last() or first, self._mark(node.id))
+        lines = [*lines, f"sub-workflow {inner.id}"]
+        return Group(name, _plain(*lines), items, first, part.last() or first, mark)
 
     def _ways(self, node: Node, name: str) -> None:
         for at, route in enumerate(node.routes):

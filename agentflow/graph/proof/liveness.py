@@ -72,7 +72,7 @@ def liveness(
         node = shape.nodes[id]
         live_after: set[str] = set()
         # A sub-workflow is given what is there, required or not.
-        given = node.kind.inputs.values() if node.kind is not None else ()
+        given = [source for branch in node.branches for source in branch.inputs.values()]
         live = {*node.requires, *given, *extra.get(id, ())}
         for route in node.routes:
             live_after |= route_reads(route)

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING
 from agentflow.graph.condition import Condition
 from agentflow.graph.proof.box import Box, Picture, freeze_box
 from agentflow.graph.proof.explore import Walk
+from agentflow.graph.proof.inside import Inside, either
 from agentflow.graph.proof.points import Lack, Passage
 from agentflow.graph.proof.story import nodes_on
 
 if TYPE_CHECKING:
+    from agentflow.graph.kinds import Branch
     from agentflow.graph.node import Node
     from agentflow.graph.policy import Policy
 
@@ -23,8 +25,9 @@ __all__ = ["PolicyMonitor", "names_a_node"]
 
 
 def names_a_node(name: str, path: tuple[str, ...]) -> bool:
-    """Whether `name` means the node at `path`: by its id, or by the path itself."""
-    return name in (path[-1], "/".join(path))
+    """Whether `name` means the node at `path`: by its id, or by the path itself, with or without the names of branches."""
+    plain = (step.partition("[")[0] for step in path)
+    return name in (path[-1], "/".join(path)) or name == "/".join(plain)
 
 
 @dataclass(eq=False)
@@ -39,7 +42,7 @@ class PolicyMonitor:
     policy: Policy
     inside: tuple[str, ...] = ()
     _touched: set[int] = field(default_factory=set)
-    _passages: dict[tuple[str, int], Passage] = field(default_factory=dict)
+    _passages: dict[tuple[str, str, int], Passage] = field(default_factory=dict)
 
     def asks(self, node: str) -> Condition | None:
         """The condition of `only_if`, at the node it is about."""
@@ -56,7 +59,7 @@ class PolicyMonitor:
             self._narrow(box, picture)
         success, failure = self._after(seen, path)
         passage = Passage((success,), (failure,), objection)
-        if node.kind is not None:
+        if node.branches:
             inner = self._attempts(failure, node)
             after = {success if end == failure else end for end in inner.after}
             passage = Passage(
@@ -116,7 +119,7 @@ class PolicyMonitor:
                 break
             begun |= again
             for one in sorted(again):
-                found = _either(found, self._through(one, node))
+                found = either(found, self._through(one, node))
         if found.objection is not None and first.objection is None:
             # Only a further try breaks the policy: the node stands in the path once more.
             inside = (node.id, *found.objection.inside)
@@ -124,33 +127,31 @@ class PolicyMonitor:
         return found
 
     def _through(self, seen: int, node: Node) -> Passage:
-        """What is remembered after the sub-workflow of a node, from a walk inside."""
-        key = node.id, seen
+        """What is remembered after what a node holds was tried once."""
+        assert node.kind is not None
+        inside = Inside(node.kind, lambda branch, start: self._branch(start, node, branch))
+        return inside.passage(seen)
+
+    def _branch(self, seen: int, node: Node, branch: Branch) -> Passage:
+        """What is remembered after one run of a branch, from a walk inside."""
+        key = node.id, branch.name, seen
         found = self._passages.get(key)
         if found is None:
-            found = self._passages[key] = self._walk_inside(seen, node)
+            found = self._passages[key] = self._walk_inside(seen, node, branch)
         return found
 
-    def _walk_inside(self, seen: int, node: Node) -> Passage:
-        assert node.kind is not None
-        child = node.kind.workflow
+    def _walk_inside(self, seen: int, node: Node, branch: Branch) -> Passage:
+        child = branch.workflow
         if not child.report.ok:
             return Passage((seen,), (seen,))
-        inner = PolicyMonitor(self.policy, (*self.inside, node.id))
+        step = f"{node.id}[{branch.name}]" if branch.name else node.id
+        inner = PolicyMonitor(self.policy, (*self.inside, step))
         walk = Walk(child, monitor=inner, start=seen)
         objection = None
         for lack, place in walk.lacks:
             if lack.kind == "violation":
-                way = tuple(f"{node.id}/{id}" for id in (*nodes_on(walk, place), *lack.inside))
+                way = tuple(f"{step}/{id}" for id in (*nodes_on(walk, place), *lack.inside))
                 objection = Lack("violation", lack.name, box=lack.box, inside=way)
                 break
         after = sorted({step.seen for step, _ in walk.ends})
         return Passage(tuple(after), tuple(sorted({seen, *inner._touched})), objection)
-
-
-def _either(one: Passage, other: Passage) -> Passage:
-    return Passage(
-        tuple(sorted({*one.after, *other.after})),
-        tuple(sorted({*one.after_failure, *other.after_failure})),
-        one.objection or other.objection,
-    )

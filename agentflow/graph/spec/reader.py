@@ -15,7 +15,7 @@ from typing import Any
 
 from agentflow.errors import SpecError
 from agentflow.graph.findings import Finding
-from agentflow.graph.kinds import subflow
+from agentflow.graph.branching import map_each, parallel, race, subflow
 from agentflow.graph.limits import Retry, Uses
 from agentflow.graph.node import Node, make_node
 from agentflow.graph.place import Place
@@ -26,6 +26,7 @@ from agentflow.graph.spec.document import Document, document_of
 from agentflow.graph.spec.form import flaws
 from agentflow.graph.spec.gap import Gap
 from agentflow.graph.spec.hints import defaults_of, hint_of, state_of
+from agentflow.graph.spec.kind_schema import KINDS
 from agentflow.graph.spec.names import Names, NotFound, StandIns
 from agentflow.graph.spec.pointer import below
 from agentflow.graph.spec.policies import policy_of
@@ -175,8 +176,9 @@ class _Part:
         self.node_id = data["id"]
         options: dict[str, Any] = {name: data[name] for name in _PLAIN_OF_NODE if name in data}
         make: Callable[..., Node]
-        if "subflow" in data:
-            make = self._subflow(data["subflow"], below(pointer, "subflow"))
+        kind = next((name for name in KINDS if name in data), None)
+        if kind is not None:
+            make = self._kind(kind, data[kind], below(pointer, kind))
         else:
             make = functools.partial(make_node, self._function(data["run"], below(pointer, "run")))
         options["routes"] = [
@@ -191,8 +193,45 @@ class _Part:
         self.node_id = None
         return made
 
-    def _subflow(self, data: Data, pointer: str) -> Callable[..., Node]:
-        inputs, outputs = data.get("inputs", {}), data.get("outputs", {})
+    def _kind(self, kind: str, data: Data, pointer: str) -> Callable[..., Node]:
+        """What makes a node that holds workflows."""
+        options = {
+            name: data[name] for name in data if name not in ("workflow", "branches", "outputs")
+        }
+        make: Callable[..., Node]
+        if "branches" in data:
+            make = parallel if kind == "parallel" else race
+            options["branches"] = {
+                name: self._branch(name, branch, below(pointer, "branches", name))
+                for name, branch in data["branches"].items()
+            }
+        elif kind == "map_each":
+            make = map_each
+            options["workflow"] = self._inner(data, {}, pointer)
+            if not isinstance(data["over"], str):
+                where = below(pointer, "over", "function")
+                options["over"] = self._function(data["over"]["function"], where)
+        else:
+            make = subflow
+            options |= self._mapped(data, pointer)
+        return functools.partial(_holding, make, options)
+
+    def _mapped(self, data: Data, pointer: str) -> dict[str, Any]:
+        outputs = data.get("outputs", {})
+        return {
+            "workflow": self._inner(data, outputs, pointer),
+            "inputs": data.get("inputs", {}),
+            "outputs": outputs,
+        }
+
+    def _branch(self, name: str, data: Data, pointer: str) -> Workflow[Any] | Node:
+        if "inputs" in data or "outputs" in data:
+            return subflow(name, **self._mapped(data, pointer))
+        return self._inner(data, {}, pointer)
+
+    def _inner(self, data: Data, outputs: Mapping[str, str], pointer: str) -> Workflow[Any]:
+        """The workflow that a node holds, or what stands in for it."""
+        inputs = {**data.get("inputs", {}), **({data["item"]: ""} if "item" in data else {})}
         inner, where = data["workflow"], below(pointer, "workflow")
         found: Workflow[Any] | None
         if isinstance(inner, str):
@@ -201,9 +240,7 @@ class _Part:
             found = self._file(inner["ref"], below(where, "ref"))
         else:
             found = _Part(self.reader, self.file, inner["id"]).workflow(inner, where)
-        if found is None:
-            found = _STAND_INS.workflow(f"file:{_word(inner)}", inputs, outputs)
-        return functools.partial(_subflow_node, workflow=found, inputs=inputs, outputs=outputs)
+        return found or _STAND_INS.workflow(f"file:{_word(inner)}", inputs, outputs)
 
     def _file(self, ref: str, pointer: str) -> Workflow[Any] | None:
         folder = Path() if self.file is None else Path(self.file).parent
@@ -277,8 +314,10 @@ class _Part:
         )
 
 
-def _subflow_node(*, place: Place, id: str, workflow: Workflow[Any], **options: Any) -> Node:
-    return dataclasses.replace(subflow(id, workflow, **options), place=place)
+def _holding(
+    make: Callable[..., Node], held: Mapping[str, Any], *, place: Place, **options: Any
+) -> Node:
+    return dataclasses.replace(make(**held, **options), place=place)
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -19,6 +19,7 @@ from agentflow.graph.json_schema import (
     text,
 )
 from agentflow.graph.spec.conditions import MEMBER
+from agentflow.graph.spec.kind_schema import KINDS, kind_definitions
 from agentflow.graph.spec.type_schema import type_definitions
 
 __all__ = ["condition_definition", "policy_definition", "workflow_schema"]
@@ -38,7 +39,7 @@ def workflow_schema() -> Data:
             "workflow": _workflow(),
             "node": _node(),
             "route": _route(),
-            "subflow": _subflow(),
+            **kind_definitions(),
             "retry": _retry(),
             "uses": _uses(),
             "policy": policy_definition(),
@@ -110,6 +111,9 @@ def _node() -> Data:
             "The function (state) or (state, ctx); of a decorated node its function is taken, no more.",
         ),
         "subflow": ref("subflow", "The workflow that this node runs, instead of a function."),
+        "parallel": ref("parallel", "The workflows that this node runs at the same time."),
+        "map_each": ref("mapEach", "The workflow that this node runs for each of several items."),
+        "race": ref("race", "The workflows of which this node wants the first result."),
         "requires": names("Fields that must exist before the node runs."),
         "provides": names("Fields that every update of the node holds."),
         "may_provide": names("Fields that an update of the node may hold besides."),
@@ -134,7 +138,7 @@ def _node() -> Data:
         "waive": map_of({"type": "string"}, _WAIVE),
     }
     return object_of(
-        "node", "One unit of work.", properties, required=("id",), **one_of("run", "subflow")
+        "node", "One unit of work.", properties, required=("id",), **one_of("run", *KINDS)
     )
 
 
@@ -152,35 +156,6 @@ def _route() -> Data:
     }
     return object_of(
         "route", "One way out of a node.", properties, **one_of("to", "deliver", "finish")
-    )
-
-
-def _subflow() -> Data:
-    file = object_of(
-        "a file",
-        "A workflow in a file of its own.",
-        {"ref": text("The path of its file, from the folder of this one.")},
-        required=("ref",),
-    )
-    properties = {
-        "workflow": {
-            "description": "The workflow: as an object in place, in another file, or by the name it has in a module.",
-            "anyOf": [{"$ref": "#/$defs/workflow"}, file, {"$ref": "#/$defs/name"}],
-        },
-        "inputs": map_of(
-            {"type": "string"},
-            "Fields of the sub-workflow, each with the surrounding field it is taken from.",
-        ),
-        "outputs": map_of(
-            {"type": "string"},
-            "Surrounding fields, each with the field of the sub-workflow it is taken from; `$result` is what it delivered.",
-        ),
-    }
-    return object_of(
-        "subflow",
-        "A workflow that runs on a state of its own.",
-        properties,
-        required=("workflow",),
     )
 
 

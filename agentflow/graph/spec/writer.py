@@ -7,7 +7,7 @@ from typing import Any
 
 from agentflow.errors import SpecError
 from agentflow.graph.condition import Condition
-from agentflow.graph.kinds import Kind
+from agentflow.graph.kinds import Branch, Kind, MapEach, Parallel, Race, Subflow, kind_name
 from agentflow.graph.limits import Retry
 from agentflow.graph.manifest import policy_data
 from agentflow.graph.node import Node
@@ -72,7 +72,8 @@ class Writer:
         # The description is always there: without it that of the function would be taken.
         data: Data = {"id": node.id, "description": node.description}
         if node.kind is not None:
-            data["subflow"] = self._subflow(node.kind, below(pointer, "subflow"))
+            kind = kind_name(node.kind)
+            data[kind] = self._kind(node.kind, below(pointer, kind))
         else:
             data["run"] = self._form(name_of, node.run, below(pointer, "run"))
         for name in ("requires", "provides", "may_provide"):
@@ -101,11 +102,39 @@ class Writer:
             data["waive"] = dict(node.waive)
         return data
 
-    def _subflow(self, kind: Kind, pointer: str) -> Data:
+    def _kind(self, kind: Kind, pointer: str) -> Data:
+        match kind:
+            case Subflow(branch):
+                return self._branch(branch, pointer)
+            case MapEach(branch):
+                ((into, _),) = branch.outputs.items()
+                data = self._branch(branch, pointer) | {"item": branch.item, "into": into}
+                del data["outputs"]
+                if isinstance(kind.over, str):
+                    data["over"] = kind.over
+                else:
+                    made = self._form(name_of, kind.over, below(pointer, "over", "function"))
+                    data["over"] = {"function": made}
+                data |= _given(kind, "concurrency", "max_items")
+            case Parallel() | Race():
+                where = below(pointer, "branches")
+                data = {
+                    "branches": {
+                        branch.name: self._branch(branch, below(where, branch.name))
+                        for branch in kind.branches
+                    }
+                }
+                if isinstance(kind, Race):
+                    data |= _given(kind, "winner")
+        if kind.on_branch_error == "collect":
+            data["on_branch_error"] = "collect"
+        return data | _given(kind, "errors")
+
+    def _branch(self, branch: Branch, pointer: str) -> Data:
         return {
-            "workflow": self._workflow(kind.workflow, below(pointer, "workflow")),
-            "inputs": dict(kind.inputs),
-            "outputs": dict(kind.outputs),
+            "workflow": self._workflow(branch.workflow, below(pointer, "workflow")),
+            "inputs": dict(branch.inputs),
+            "outputs": dict(branch.outputs),
         }
 
     def _route(self, route: Route, pointer: str) -> Data:

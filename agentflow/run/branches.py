@@ -1,0 +1,146 @@
+"""The branches of one visit: sub-workflows, alone or at the same time, that have all ended before the visit goes on.
+
+What one of them comes to decides about the others here, and nowhere else: a failure stops them or is noted, a suspension lets
+them finish first, and a limit, a bail or a contract error stops everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from agentflow.errors import AgentflowError, RunCancelled
+from agentflow.graph.kinds import RESULT
+from agentflow.run.decide import UNRECOVERABLE, Bail, Suspend, merged, noted, told, unwrapped
+from agentflow.run.signal import scope_of
+
+if TYPE_CHECKING:
+    from agentflow.graph.kinds import Branch, OnBranchError
+    from agentflow.graph.plan import Plan
+    from agentflow.run.context import NodeContext
+    from agentflow.run.frame import Frame
+
+__all__ = ["Branches", "Key"]
+
+Key = str | int
+"""What a branch is called among its siblings: its name, or the number of its item; `""` if it has no siblings."""
+
+
+class Branches:
+    """The branches of one attempt of a visit.
+
+    Args:
+        ctx: The visit.
+        on_branch_error: What a failing branch does.
+
+    Attributes:
+        failures: The failures that were collected, by the key of the branch.
+    """
+
+    def __init__(self, ctx: NodeContext, on_branch_error: OnBranchError = "cancel") -> None:
+        self._ctx = ctx
+        self._collects = on_branch_error == "collect"
+        self._signal = ctx.signal.derive()
+        self._waits: list[Suspend] = []
+        self._error: BaseException | None = None
+        self.failures: dict[Key, Exception] = {}
+
+    @property
+    def stopped(self) -> bool:
+        """Whether no further branch is to begin."""
+        return self._signal.fired
+
+    def stop(self, reason: object) -> None:
+        """Cancel the branches that are under way."""
+        self._signal.cancel(reason)
+
+    async def run(
+        self, key: Key, branch: Branch, inputs: Mapping[str, Any]
+    ) -> tuple[Frame, Any] | None:
+        """Run a branch, and return its frame and what it delivered; `None` if it came to no result.
+
+        Why it did not is kept for `settle`.
+        """
+        frame = self._frame(key, branch)
+        try:
+            with scope_of(frame.signal):
+                return frame, await frame.execute(inputs)
+        except (Exception, BaseExceptionGroup, Bail, Suspend) as raised:
+            error = unwrapped(raised)
+        else:
+            # The block was left by a cancel of the frame's signal.
+            error = RunCancelled(frame.signal.reason)
+        if isinstance(error, Suspend):
+            self._waits.append(error)
+        elif not isinstance(error, RunCancelled):
+            self.fail(key, error)
+        elif not self.stopped:
+            self.fail(key, _cancelled_alone(self._ctx, frame, key))
+        return None
+
+    def settle(self) -> None:
+        """Raise what the visit ends with, if its branches have not all come to a result.
+
+        Raises:
+            BaseException: What the first branch raised that stopped the others.
+            RunCancelled: The run was cancelled.
+            Suspend: Some wait, and the others have ended; with the requests of all of them.
+        """
+        if self._error is not None:
+            raise self._error
+        if self._ctx.signal.fired:
+            raise RunCancelled(self._ctx.signal.reason)
+        if self._waits:
+            raise merged(self._waits)
+
+    def fail(self, key: Key, error: BaseException) -> None:
+        """Have a branch failed: it is collected, or stops the others; what fails because it was stopped is a note."""
+        if not self.stopped:
+            if (
+                self._collects
+                and isinstance(error, Exception)
+                and not isinstance(error, UNRECOVERABLE)
+            ):
+                self.failures[key] = error
+            else:
+                self._error = error
+                self.stop(f"branch {key!r} of node {self._ctx.node_id!r} failed")
+        elif self._error is not None:
+            noted(
+                self._error, f"branch {key!r} failed as well: {type(error).__name__}: {told(error)}"
+            )
+
+    def _frame(self, key: Key, branch: Branch) -> Frame:
+        ctx = self._ctx
+        again = f".{ctx.attempt}" if ctx.attempt > 1 else ""
+        name = "" if key == "" else f"[{key}]"
+        id = f"{ctx.frame.id}/{ctx.node_id}#{ctx.visit}{again}{name}"
+        frame = ctx.frame.below(ctx, branch.workflow.plan, id=id, signal=self._signal.derive())
+        if branch.outputs:
+            frame.added = continued(ctx.frame.plan, branch)
+        return frame
+
+
+def _cancelled_alone(ctx: NodeContext, frame: Frame, key: Key) -> AgentflowError:
+    """A cancel of a branch's own signal is a failure of the branch, not the end of the run."""
+    workflow, reason = frame.plan.workflow.id, told(frame.signal.reason)
+    where = (
+        f"of node {ctx.node_id!r}" if key == "" else f"of branch {key!r} of node {ctx.node_id!r}"
+    )
+    return AgentflowError(f"the sub-workflow {workflow!r} {where} was cancelled: {reason}")
+
+
+def continued(plan: Plan, branch: Branch) -> dict[str, list[Any]] | None:
+    """The fields of a branch that go on from a surrounding field with the same reducer, with nothing added to them yet.
+
+    Of such a field it is taken what the branch adds: the rest is there already.
+    """
+    child = branch.workflow.plan.schema
+    found: dict[str, list[Any]] = {}
+    for target, source in branch.outputs.items():
+        if source == RESULT or branch.inputs.get(source) != target:
+            continue
+        reducer = child.field(source).reducer
+        if reducer is not None and reducer == plan.schema.field(target).reducer:
+            found[source] = []
+    return found or None
