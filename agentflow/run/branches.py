@@ -66,16 +66,17 @@ class Branches:
             with scope_of(frame.signal):
                 return frame, await frame.execute(inputs)
         except (Exception, BaseExceptionGroup, Bail, Suspend) as raised:
-            error = unwrapped(raised)
+            error: BaseException | None = unwrapped(raised)
         else:
             # The block was left by a cancel of the frame's signal.
             error = RunCancelled(frame.signal.reason)
+        if isinstance(error, RunCancelled):
+            # What a node raised when it was stopped comes along as the cause.
+            error = error.__cause__ if self.stopped else _cancelled_alone(self._ctx, frame, key)
         if isinstance(error, Suspend):
             self._waits.append(error)
-        elif not isinstance(error, RunCancelled):
+        elif error is not None:
             self.fail(key, error)
-        elif not self.stopped:
-            self.fail(key, _cancelled_alone(self._ctx, frame, key))
         return None
 
     def settle(self) -> None:

@@ -67,7 +67,9 @@ SIMPLE = "a simple type (str, int, float, bool, list, dict, None)"
         ),
         (
             {"id": "w", "nodes": [{"id": "a"}]},
-            ["/nodes/0: node has exactly one of 'run', 'subflow', 'parallel', 'map_each', 'race': none is there"],
+            [
+                "/nodes/0: node has exactly one of 'run', 'subflow', 'parallel', 'map_each', 'race': none is there"
+            ],
         ),
         (
             with_route(to="a", finish="m:f"),
