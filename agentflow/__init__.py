@@ -46,13 +46,13 @@ if TYPE_CHECKING:
         ToolFailed as ToolFailed,
         UnknownTool as UnknownTool,
     )
-    from agentflow.graph.callers import model_node as model_node, tool_node as tool_node
     from agentflow.graph.branching import (
         map_each as map_each,
         parallel as parallel,
         race as race,
         subflow as subflow,
     )
+    from agentflow.graph.callers import model_node as model_node, tool_node as tool_node
     from agentflow.graph.condition import (
         Condition as Condition,
         field as field,

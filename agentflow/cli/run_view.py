@@ -65,8 +65,9 @@ class RunView:
     @property
     def used(self) -> Mapping[str, float]:
         """What it has spent."""
-        told = (record.data["used"] for record in reversed(self.records) if "used" in record.data)
-        return next(told, {})
+        from agentflow.run.archive import spent_by
+
+        return spent_by(self.records)
 
 
 async def run_view(store: Store, info: RunInfo, plan: Plan | None) -> RunView:

@@ -23,11 +23,12 @@ from agentflow.models.limits import admit, input_tokens, settle
 from agentflow.models.ports import ModelContext
 from agentflow.models.replay import chunks_of
 from agentflow.models.request import ModelRequest
-from agentflow.run.effects import emit, note, performing
+from agentflow.run.effects import emit, performing
 from agentflow.run.ports import Invocation, Reply
 
 if TYPE_CHECKING:
     from agentflow.run.context import NodeContext
+    from agentflow.run.effects import Performance
 
 __all__ = ["Answer", "ModelCall"]
 
@@ -58,6 +59,7 @@ class ModelCall:
         "_collector",
         "_ctx",
         "_key",
+        "_performance",
         "_request",
         "_sent",
         "_settled",
@@ -74,6 +76,7 @@ class ModelCall:
         self._sent = False
         self._settled = False
         self._began = 0.0
+        self._performance: Performance
 
     async def chunks(self) -> AsyncGenerator[Chunk, None]:
         """The chunks as they come, each one delivered to the sink first. Close it when you leave it early."""
@@ -84,6 +87,7 @@ class ModelCall:
                 for chunk in chunks_of(performance.value.message):
                     yield chunk
                 return
+            self._performance = performance
             try:
                 await self._send()
                 async with _closing(await self._open()) as stream:
@@ -126,7 +130,7 @@ class ModelCall:
     async def _send(self) -> None:
         ctx, request = self._ctx, self._request
         self._tokens = await input_tokens(request)
-        admit(ctx, request, self._tokens)
+        admit(ctx, request, self._tokens, self._performance)
         self._sent = True
         self._began = ctx.run.monotonic()
         data = {"model": request.model.name, "transport": request.transport.name}
@@ -161,7 +165,7 @@ class ModelCall:
         ctx = self._ctx
         size = self._collector.add(chunk)
         if size:
-            note(ctx, "output_chars", size)
+            self._performance.note("output_chars", size)
         if isinstance(chunk, UsageChunk | FinishChunk):
             return
         sink = ctx.run.sink
@@ -177,7 +181,7 @@ class ModelCall:
     def _settle(self, *, partial: bool) -> None:
         if not self._settled:
             self._settled = True
-            settle(self._ctx, self._request, self._usage(), partial=partial)
+            settle(self._ctx, self._request, self._usage(), self._performance, partial=partial)
 
     def _usage(self) -> dict[str, float]:
         counted = {} if self._tokens is None else {"input_tokens": self._tokens}

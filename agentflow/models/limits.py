@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Final
 
 from agentflow.errors import BudgetExceeded, ContractError, ModelError
 from agentflow.models.request import ModelRequest
-from agentflow.run.effects import check, note, spend
+from agentflow.run.effects import check
 
 if TYPE_CHECKING:
     from agentflow.run.context import NodeContext
+    from agentflow.run.effects import Performance
 
 __all__ = ["admit", "input_tokens", "settle"]
 
@@ -27,7 +28,9 @@ async def input_tokens(request: ModelRequest) -> int | None:
     return await counted if inspect.isawaitable(counted) else counted
 
 
-def admit(ctx: NodeContext, request: ModelRequest, tokens: int | None) -> None:
+def admit(
+    ctx: NodeContext, request: ModelRequest, tokens: int | None, performance: Performance
+) -> None:
     """Let a call through, and take its quota. A call that is refused is not counted.
 
     Raises:
@@ -40,8 +43,8 @@ def admit(ctx: NodeContext, request: ModelRequest, tokens: int | None) -> None:
     if tokens is not None:
         check(ctx, "input_tokens", tokens)
         check(ctx, "total_tokens", tokens)
-    spend(ctx, "model_calls")
-    spend(ctx, "input_chars", chars)
+    performance.spend("model_calls")
+    performance.spend("input_chars", chars)
 
 
 def _countable(ctx: NodeContext, request: ModelRequest, tokens: int | None) -> None:
@@ -59,7 +62,12 @@ def _countable(ctx: NodeContext, request: ModelRequest, tokens: int | None) -> N
 
 
 def settle(
-    ctx: NodeContext, request: ModelRequest, usage: dict[str, float], *, partial: bool
+    ctx: NodeContext,
+    request: ModelRequest,
+    usage: dict[str, float],
+    performance: Performance,
+    *,
+    partial: bool,
 ) -> None:
     """Count what a call has used, as far as it is known; of several limits that are passed the first is raised.
 
@@ -71,7 +79,7 @@ def settle(
     for limit in _NOTED:
         if limit in usage:
             try:
-                note(ctx, limit, usage[limit])
+                performance.note(limit, usage[limit])
             except BudgetExceeded as error:
                 passed = passed or error
     if passed is not None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from agentflow.run.ports import Store
     from agentflow.run.run import Run
 
-__all__ = ["JournalRecord", "cancel", "drain", "history", "prune", "recover"]
+__all__ = ["JournalRecord", "cancel", "drain", "history", "prune", "recover", "spent_by"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +61,19 @@ def history(entries: Sequence[Entry]) -> list[JournalRecord]:
             )
         )
     return found
+
+
+def spent_by(records: Sequence[JournalRecord]) -> dict[str, float]:
+    """What a run had spent by the last of its records."""
+    if records and "used" in records[-1].data:
+        return dict(records[-1].data["used"])
+    used: dict[str, float] = {}
+    for record in records:
+        for limit, amount in record.data.get("spent", {}).items():
+            used[limit] = used.get(limit, 0) + amount
+        if "seconds" in record.data:
+            used["seconds"] = record.data["seconds"]
+    return used
 
 
 async def cancel(store: Store, run_id: str, reason: object) -> bool:

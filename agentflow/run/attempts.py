@@ -11,7 +11,7 @@ from agentflow.run.context import NodeContext
 from agentflow.run.deadline import opens_within
 from agentflow.run.decide import UNRECOVERABLE, Failure, told, unwrapped
 from agentflow.run.detached import Detached
-from agentflow.run.effects import VisitRecord, emit, spending
+from agentflow.run.effects import VisitRecord, emit
 from agentflow.run.thread import in_thread
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ async def attempt_until_done(
     """
     journal = frame.run.journal
     place = frame.place(node, visit)
-    record = VisitRecord(journal, place)
+    frame.record = record = VisitRecord(journal, place)
     attempts = 1 if node.retry is None else node.retry.attempts
     failed = 0 if journal is None else journal.attempts_at(place)
     for attempt in range(min(failed + 1, attempts), attempts + 1):
@@ -47,8 +47,8 @@ async def attempt_until_done(
             delay = node.retry.delay(attempt) if node.retry else 0.0
             data = {"error": type(error).__name__, "message": told(error), "delay": delay}
             if journal is not None:
-                body = {**ctx.where, "attempt": attempt, **data, **spending(ctx)}
-                await journal.write("attempt", body)
+                spent = {"spent": record.take_loose(), "seconds": frame.run.seconds}
+                await journal.write("attempt", {**ctx.where, "attempt": attempt, **data, **spent})
             emit(ctx, "node.retried", data=data)
         finally:
             ctx.over = True

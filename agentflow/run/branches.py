@@ -70,6 +70,9 @@ class Branches:
         else:
             # The block was left by a cancel of the frame's signal.
             error = RunCancelled(frame.signal.reason)
+        if frame.run.journal is not None and not isinstance(error, Suspend):
+            # The visit that was under way in it is not recorded by itself.
+            self._ctx.record.lose(frame.take_spent())
         if isinstance(error, RunCancelled):
             # What a node raised when it was stopped comes along as the cause.
             error = error.__cause__ if self.stopped else _cancelled_alone(self._ctx, frame, key)

@@ -145,6 +145,7 @@ class NodeContext:
         """The effects of this visit; the kernel's own."""
         if self._record is None:
             self._record = VisitRecord(self.frame.run.journal, self.place)
+            self.frame.record = self._record
         return self._record
 
     @property

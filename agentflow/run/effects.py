@@ -33,10 +33,7 @@ __all__ = [
     "effect",
     "emit",
     "keep",
-    "note",
     "performing",
-    "spend",
-    "spending",
 ]
 
 
@@ -57,10 +54,11 @@ class VisitRecord:
 
     Attributes:
         spent: What the visit, and everything below it, has spent.
+        loose: What of that belongs to nothing that is recorded yet, and to no effect that is under way.
         task: The task that runs the visit's body, where that is not the frame's own.
     """
 
-    __slots__ = ("_effects", "_journal", "_locks", "_place", "spent", "task")
+    __slots__ = ("_effects", "_journal", "_locks", "_place", "loose", "spent", "task")
 
     def __init__(self, journal: Journal | None = None, place: str = "") -> None:
         self._effects: dict[str, _Recorded] = {}
@@ -69,6 +67,7 @@ class VisitRecord:
         self._place = place
         self.task: int | None = None
         self.spent: dict[str, float] = {} if journal is None else dict(journal.spent_at(place))
+        self.loose: dict[str, float] = {}
 
     def find(self, key: str) -> _Recorded | None:
         """The effect that was recorded under `key`.
@@ -87,6 +86,16 @@ class VisitRecord:
     def keep(self, key: str, recorded: _Recorded) -> None:
         """Record an effect that was done."""
         self._effects[key] = recorded
+
+    def lose(self, spent: Mapping[str, float]) -> None:
+        """Count what was spent in or below the visit by what is not recorded itself: it failed, or was cancelled."""
+        for limit, amount in spent.items():
+            _add(self.loose, limit, amount)
+
+    def take_loose(self) -> dict[str, float]:
+        """What is to be recorded with the next entry of the visit."""
+        loose, self.loose = self.loose, {}
+        return loose
 
     def own_keys(self) -> Iterator[str]:
         """The keys of the effects that the visit's own task has done, before a crash and since, in their order."""
@@ -184,9 +193,13 @@ async def keep(ctx: NodeContext, kind: str, key: str, request: Any, value: Any) 
 
 
 class Performance:
-    """One effect while it is done: `recorded` tells whether its `value` is known from before."""
+    """One effect while it is done: `recorded` tells whether its `value` is known from before.
 
-    __slots__ = ("_ctx", "_digest", "_key", "_kind", "recorded", "value")
+    What it spends is its own until it is kept: an effect that is under way when the process dies is done again, and what
+    it has spent is spent again.
+    """
+
+    __slots__ = ("_ctx", "_digest", "_key", "_kind", "_spent", "recorded", "value")
 
     def __init__(self, ctx: NodeContext, kind: str, key: str, request: Any) -> None:
         self._ctx = ctx
@@ -195,10 +208,41 @@ class Performance:
         # Now, because what is asked may be changed while it is done.
         self._digest = _digest_of(ctx, request)
         known = ctx.record.find(key)
+        self._spent: dict[str, float] = {}
         self.recorded = known is not None
         self.value: Any = None if known is None else known.value
         if known is not None and known.digest != self._digest:
             raise _divergence(ctx, kind, key)
+
+    def spend(self, limit: str, amount: float = 1) -> None:
+        """Take `amount` from what the node may use and from the run's ledger, before it is used.
+
+        Raises:
+            BudgetExceeded: It would be too much; nothing is counted.
+        """
+        check(self._ctx, limit, amount)
+        self._ctx.ledger.spend(limit, amount)
+        _add(self._spent, limit, amount)
+        for visit in _upwards(self._ctx):
+            _add(visit.record.spent, limit, amount)
+
+    def note(self, limit: str, amount: float) -> None:
+        """Count what is known only after it was used.
+
+        Raises:
+            BudgetExceeded: The limit is passed; the amount is counted all the same.
+        """
+        _add(self._spent, limit, amount)
+        try:
+            self._ctx.ledger.note(limit, amount)
+        except BudgetExceeded as error:
+            emit_limit(self._ctx, error)
+            raise
+
+    def lose(self) -> None:
+        """End without a value: what was spent is spent, and recorded with what comes next."""
+        self._ctx.record.lose(self._spent)
+        self._spent = {}
 
     async def keep(self, value: Any) -> None:
         """Record what the effect gave; in a durable run it cannot be lost any more after that.
@@ -219,9 +263,11 @@ class Performance:
                 "digest": self._digest,
                 "value": stored(told, value),
                 "own": own,
-                **spending(self._ctx),
+                "spent": self._spent,
+                "seconds": self._ctx.run.seconds,
             }
             await journal.write("effect", body)
+        self._spent = {}
         recorded = _Recorded(self._kind, self._digest, value, own)
         self._ctx.record.keep(self._key, recorded)
         self.value = value
@@ -241,19 +287,14 @@ async def performing(
         performance = Performance(ctx, kind, key, request)
         if performance.recorded:
             emit(ctx, "effect.replayed", data={"kind": kind, "key": key})
-        yield performance
+        try:
+            yield performance
+        finally:
+            performance.lose()
 
 
-def spend(ctx: NodeContext, limit: str, amount: float = 1) -> None:
-    """Take `amount` from what the node may use and from the run's ledger, before it is used.
-
-    Raises:
-        BudgetExceeded: It would be too much; nothing is counted.
-    """
-    check(ctx, limit, amount)
-    ctx.ledger.spend(limit, amount)
-    for visit in _upwards(ctx):
-        visit.record.spent[limit] = visit.record.spent.get(limit, 0) + amount
+def _add(amounts: dict[str, float], limit: str, amount: float) -> None:
+    amounts[limit] = amounts.get(limit, 0) + amount
 
 
 def check(ctx: NodeContext, limit: str, amount: float = 1) -> None:
@@ -279,12 +320,6 @@ def _upwards(ctx: NodeContext) -> Iterator[NodeContext]:
         visit = visit.frame.above
 
 
-def spending(ctx: NodeContext) -> dict[str, Any]:
-    """What is recorded with an entry that is written in the middle of a visit, so that nothing is spent twice after a crash."""
-    spent = {visit.place: visit.record.spent for visit in _upwards(ctx) if visit.record.spent}
-    return {"spent": spent, "used": ctx.frame.run.used()}
-
-
 def _check_uses(ctx: NodeContext, limit: str, amount: float) -> None:
     uses = ctx.uses
     if uses is not None and limit in ("model_calls", "tool_calls"):
@@ -292,19 +327,6 @@ def _check_uses(ctx: NodeContext, limit: str, amount: float) -> None:
         used = ctx.record.spent.get(limit, 0) + amount
         if allowed is not None and used > allowed:
             raise BudgetExceeded(limit, allowed, used, where=f"one visit of node {ctx.node_id!r}")
-
-
-def note(ctx: NodeContext, limit: str, amount: float) -> None:
-    """Count what is known only after it was used.
-
-    Raises:
-        BudgetExceeded: The limit is passed; the amount is counted all the same.
-    """
-    try:
-        ctx.ledger.note(limit, amount)
-    except BudgetExceeded as error:
-        emit_limit(ctx, error)
-        raise
 
 
 def emit(

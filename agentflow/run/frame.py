@@ -32,7 +32,7 @@ from agentflow.run.redo import (
 if TYPE_CHECKING:
     from agentflow.graph.frozen import State
     from agentflow.graph.plan import Plan, PlanNode, PlanRoute
-    from agentflow.run.journal import Journal
+    from agentflow.run.effects import VisitRecord
     from agentflow.run.ledger import Ledger
     from agentflow.run.run import Run
     from agentflow.run.signal import CancelSignal
@@ -49,6 +49,8 @@ class Frame:
         added: What was added to the fields that go on from surrounding ones, where somebody wants to know.
         depth: 1 for the run itself, one more for each level of sub-workflows.
         round: The round that is open, from 1; 0 before the start.
+        opened: How many rounds were opened since the last entry in the journal.
+        record: What the visit under way has done and spent, if anything.
         task: The task that makes its visits, in a durable run.
         counts: How often each node has been visited, by its index.
         visiting: The attempt that is under way, or was last; known only while somebody listens, or where it takes more
@@ -58,6 +60,7 @@ class Frame:
     __slots__ = (
         "_past",
         "_recorded",
+        "_written",
         "above",
         "added",
         "counts",
@@ -66,8 +69,10 @@ class Frame:
         "id",
         "ledger",
         "limit_handled",
+        "opened",
         "parent_id",
         "plan",
+        "record",
         "round",
         "run",
         "signal",
@@ -95,6 +100,8 @@ class Frame:
         self.signal = signal
         self.state: State = plan.state_class()
         self.round = 0
+        self.opened = 0
+        self.record: VisitRecord | None = None
         self.task: int | None = None
         self.visiting: NodeContext | None = None
         self.counts = [0] * len(plan.nodes)
@@ -102,7 +109,7 @@ class Frame:
         self.limit_handled = False
         self.added: dict[str, list[Any]] | None = None
         self._past: deque[dict[str, Any]] | None = None
-        self._recorded = 0
+        self._recorded = self._written = 0
 
     @property
     def path(self) -> str:
@@ -133,12 +140,16 @@ class Frame:
             data = {"inputs": sorted(self.state), "parent_node": parent_node}
             self._emit("run.started", data=data)
         try:
-            if not began:
-                self._open_first_round()
-            self.round = 1
             node = self.plan.entry
-            if journal is not None and journal.snapshot is not None and self.above is None:
-                node = go_on_from(self, journal.snapshot)
+            snapshot = None if journal is None or self.above is not None else journal.snapshot
+            if not self._past and snapshot is None:
+                self._spend_round(node)
+            self.round = 1
+            if not began:
+                self._emit("round.started")
+            if snapshot is not None:
+                node = go_on_from(self, snapshot)
+            self._written = sum(self.counts) + self._recorded
             value = await self._visits(node)
         except BaseException as error:
             self._ended_badly(error)
@@ -160,11 +171,6 @@ class Frame:
                 self.added[name] += values[name] if several else [values[name]]
         return decide.join(node, self.state, values)
 
-    def _open_first_round(self) -> None:
-        self._spend_round(self.plan.entry)
-        self.round = 1
-        self._emit("round.started")
-
     async def _visits(self, node: PlanNode) -> Any:  # noqa: C901 - the one hot loop; every call it spares is paid for at every visit
         run, signal, ledger = self.run, self.signal, self.ledger
         counts, state = self.counts, self.state
@@ -180,14 +186,13 @@ class Frame:
                 if entered is not node:
                     node, failure = entered, None
             counts[node.index] = visit = counts[node.index] + 1
-            if journal is None or not self._counted(journal, node, visit):
-                ledger.enter_visit()
             if past:
                 route, failure = redo(self, node, past.popleft())
                 if failure is not None:
                     node = self._to_handler(node)
                     continue
             else:
+                ledger.enter_visit()
                 for name in node.requires:
                     if name not in state:
                         raise decide.missing(node, name)
@@ -230,9 +235,18 @@ class Frame:
             raise RunCancelled(self.signal.reason)
         return value
 
-    def _counted(self, journal: Journal, node: PlanNode, visit: int) -> bool:
-        """Whether this visit is in the ledger already: it was gone through before, or begun before a crash."""
-        return bool(self._past) or journal.began(self.place(node, visit))
+    def take_spent(self) -> dict[str, float]:
+        """What was spent since the last entry, the visits themselves included, for the entry that is written next."""
+        visits = sum(self.counts) - self._written
+        self._written += visits
+        spent: dict[str, float] = {"visits": visits} if visits else {}
+        if self.opened:
+            spent["rounds"] = self.opened
+            self.opened = 0
+        if self.record is not None:
+            spent |= self.record.take_loose()
+            self.record = None
+        return spent
 
     def _to_handler(self, node: PlanNode) -> PlanNode:
         assert node.on_error is not None
@@ -255,13 +269,12 @@ class Frame:
                 raise error
             self.limit_handled = True
             return handler
-        journal = self.run.journal
-        counted = journal is not None and self._counted(journal, node, self.counts[node.index] + 1)
-        if not counted:
+        if not self._past:
             self._spend_round(node)
         self.round += 1
         self.errors_handled.clear()
-        if not counted:
+        journal = self.run.journal
+        if journal is None or not journal.began(self.place(node, self.counts[node.index] + 1)):
             self._emit("round.started")
         return node
 
@@ -271,6 +284,7 @@ class Frame:
         except BudgetExceeded as error:
             self._limit_reached(error, node)
             raise
+        self.opened += 1
 
     def _limit_reached(
         self, error: BudgetExceeded, node: PlanNode | None, handler: PlanNode | None = None

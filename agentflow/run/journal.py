@@ -11,11 +11,12 @@ Kinds of entries: `started` (the input), `visit` (a committed update and the rou
 from __future__ import annotations
 
 import json
+import re
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
@@ -69,7 +70,7 @@ class _Begun:
 
     effects: dict[str, PastEffect] = field(default_factory=dict)
     attempts: int = 0
-    spent: Mapping[str, float] = field(default_factory=dict)
+    spent: dict[str, float] = field(default_factory=dict)
 
 
 class Journal:
@@ -109,9 +110,7 @@ class Journal:
 
     def _take(self, entry: Entry) -> None:
         body = json.loads(entry.body)
-        self.used = body.get("used", self.used)
-        for place, spent in body.get("spent", {}).items():
-            self._begin(place).spent = spent
+        self._count(body)
         match entry.kind:
             case "started":
                 self.started = body
@@ -131,8 +130,21 @@ class Journal:
             case "answered":
                 self.answers[body["request"]] = restored("an answer", body["value"])
             case _ if entry.kind == SNAPSHOT:
-                self.started, self.snapshot = body["started"], body
+                self.started, self.snapshot, self.used = body["started"], body, body["used"]
                 self._snapshot_weight = len(entry.body)
+
+    def _count(self, body: Mapping[str, Any]) -> None:
+        """Add what an entry says was spent to the run, and to the visits that it was spent in or below."""
+        spent: Mapping[str, float] = body.get("spent", {})
+        if "seconds" in body:
+            self.used["seconds"] = body["seconds"]
+        for limit, amount in spent.items():
+            self.used[limit] = self.used.get(limit, 0) + amount
+        below = {limit: amount for limit, amount in spent.items() if limit in _LIMITED_BY_USES}
+        for place in _upwards(_place_of(body)) if below else ():
+            begun = self._begin(place).spent
+            for limit, amount in below.items():
+                begun[limit] = begun.get(limit, 0) + amount
 
     def _begin(self, place: str) -> _Begun:
         return self._begun.setdefault(place, _Begun())
@@ -254,12 +266,27 @@ class Journal:
         self._weight, self._snapshot_weight = 0, len(text)
 
 
-_LEAST_WEIGHT = 64 * 1024
+_LIMITED_BY_USES: Final = ("model_calls", "tool_calls")
+"""What the visits around one have a limit for, too."""
+
+_VISIT: Final = re.compile(r"[^#]*#[0-9]+")
+"""The visit that the last step of a frame's path belongs to, whatever its attempt or its branch."""
+
+_LEAST_WEIGHT: Final = 64 * 1024
 """Bytes of entries below which no snapshot is taken: they are gone through in no time."""
 
 
 def _place_of(body: Mapping[str, Any]) -> str:
     return f"{body['frame']}/{body['node']}#{body['visit']}"
+
+
+def _upwards(place: str) -> Iterator[str]:
+    """The place of a visit, and those of the visits around it."""
+    while place:
+        yield place
+        frame = place.rpartition("/")[0]
+        above, _, step = frame.rpartition("/")
+        place = f"{above}/{_VISIT.match(step)[0]}" if step else ""  # type: ignore[index]
 
 
 def _is_below(inner: str, place: str) -> bool:

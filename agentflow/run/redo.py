@@ -50,7 +50,8 @@ async def record_commit(
         "node": node.id,
         "visit": visit,
         "delta": delta,
-        "used": frame.run.used(),
+        "spent": frame.take_spent(),
+        "seconds": frame.run.seconds,
     }
     try:
         route = node.always or decide.choose_route(node, state)
@@ -92,7 +93,8 @@ async def record_failure(
             "visit": visit,
             "error": failure.type,
             "message": failure.message,
-            "used": frame.run.used(),
+            "spent": frame.take_spent(),
+            "seconds": frame.run.seconds,
         },
     )
 

@@ -248,7 +248,7 @@ class Run(Generic[R]):
         # Not the engine's clock: the slice is owed to the loop's other tasks, and a clock of a test may stand still.
         self.pause_at = time.monotonic() + _SLICE
         allowed = self.ledger.allowed("seconds")
-        if allowed is not None and self._seconds() > allowed:
+        if allowed is not None and self.seconds > allowed:
             self._run_over(allowed)
         if self._leaving is not None and not self.signal.fired:
             self._parting = self._leaving
@@ -297,11 +297,13 @@ class Run(Generic[R]):
 
     def used(self) -> dict[str, float]:
         """What the run, and everything below it, has spent up to now."""
-        return self.ledger.as_dict() | {"seconds": round(self._seconds(), 6)}
+        return self.ledger.as_dict() | {"seconds": self.seconds}
 
-    def _seconds(self) -> float:
+    @property
+    def seconds(self) -> float:
+        """For how long the run has been active up to now."""
         here = 0.0 if self._began is None else self.monotonic() - self._began
-        return self.ledger.used("seconds") + here
+        return round(self.ledger.used("seconds") + here, 6)
 
     def _watch_seconds(self) -> None:
         """Keep the limit of active time, if there is one."""
@@ -318,7 +320,7 @@ class Run(Generic[R]):
 
     def _run_over(self, allowed: float) -> None:
         """Stop the run because its seconds are spent: as a cancel does, for everything below it."""
-        used = max(allowed, self._seconds())
+        used = max(allowed, self.seconds)
         self._overtime = BudgetExceeded("seconds", allowed, used, where=f"run {self.id}")
         self.signal.cancel(self._overtime)
 

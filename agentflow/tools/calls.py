@@ -226,7 +226,11 @@ class BoundTools:
             if not performance.recorded:
                 began = ctx.run.monotonic()
                 value = await handle(
-                    tool, permit.given, permit.input, lambda number: self._context(permit, number)
+                    tool,
+                    permit.given,
+                    permit.input,
+                    lambda number: self._context(permit, number),
+                    performance,
                 )
                 invocation = Invocation(
                     id=permit.key,

@@ -13,11 +13,12 @@ from agentflow.errors import OutputInvalid, ToolFailed
 from agentflow.graph.calling import is_async
 from agentflow.graph.contract import contract_error
 from agentflow.run.decide import UNRECOVERABLE, unwrapped
-from agentflow.run.effects import emit, spend
+from agentflow.run.effects import emit
 from agentflow.run.thread import in_thread
 from agentflow.tools.context import ToolContext
 
 if TYPE_CHECKING:
+    from agentflow.run.effects import Performance
     from agentflow.tools.tool import Tool
 
 __all__ = ["handle"]
@@ -33,6 +34,7 @@ async def handle(
     given: Mapping[str, Any],
     input: dict[str, Any],
     make: Callable[[int], ToolContext],
+    performance: Performance,
 ) -> Any:
     """Call the handler until a try succeeds, every try counted, and return its checked value.
 
@@ -41,6 +43,7 @@ async def handle(
         given: Its arguments as they were given: every further try starts from them, whatever the last one did to its own.
         input: The same, validated.
         make: Makes the context of a try.
+        performance: The effect that the call is.
 
     Raises:
         ToolFailed: The last try failed.
@@ -52,7 +55,7 @@ async def handle(
         ctx = make(attempt)
         if attempt > 1:
             input = tool.input.accept(given)
-        spend(ctx.node, "tool_calls")
+        performance.spend("tool_calls")
         _emit(ctx, "tool.started", {"try": attempt}, content=input)
         try:
             value = await _within_time(tool, input, ctx)

@@ -11,8 +11,8 @@ import anyio
 from hypothesis import strategies as st
 
 from agentflow import Node, Retry, Uses, Workflow, field, node, route, subflow
-from agentflow.run.effects import spend
 from tests.run.reference import Act, Description, Place, Step, Way
+from tests.run.spending import spend
 from tests.run.workflows import unchecked
 
 

@@ -19,8 +19,8 @@ from agentflow import (
     subflow,
 )
 from agentflow.run import detached
-from agentflow.run.effects import spend
 from tests.run.clock import HandClock
+from tests.run.spending import spend
 from tests.run.watching import Recorder
 from tests.run.workflows import END, alone, line, unchecked
 

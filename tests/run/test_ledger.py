@@ -19,7 +19,7 @@ from agentflow import (
     route,
     subflow,
 )
-from agentflow.run.effects import note, spend
+from tests.run.spending import note, spend
 from tests.run.watching import Recorder
 from tests.run.workflows import END, alone, line, unchecked
 

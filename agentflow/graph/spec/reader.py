@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from agentflow.errors import SpecError
-from agentflow.graph.findings import Finding
 from agentflow.graph.branching import map_each, parallel, race, subflow
+from agentflow.graph.findings import Finding
 from agentflow.graph.limits import Retry, Uses
 from agentflow.graph.node import Node, make_node
 from agentflow.graph.place import Place
