@@ -82,8 +82,9 @@ async def cancel(store: Store, run_id: str, reason: object) -> bool:
         claim = await store.claim(run_id, suspended=True)
         if not isinstance(claim, Claim):
             return False
-        journal = Journal(store, claim, await store.read(run_id))
-        body = end_body(None, RunCancelled(reason), journal.used)
+        entries = await store.read(run_id, after=0)
+        journal = Journal(store, claim, entries)
+        body = end_body(None, RunCancelled(reason), spent_by(history(entries)))
         await journal.write("ended", body, status="cancelled")
     return True
 

@@ -6,12 +6,13 @@ them finish first, and a limit, a bail or a contract error stops everything.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 from agentflow.errors import AgentflowError, RunCancelled
 from agentflow.graph.kinds import RESULT
 from agentflow.run.decide import UNRECOVERABLE, Bail, Suspend, merged, noted, told, unwrapped
+from agentflow.run.effects import performing
 from agentflow.run.signal import scope_of
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from agentflow.run.frame import Frame
 
 __all__ = ["Branches", "Key"]
+
+T = TypeVar("T")
 
 Key = str | int
 """What a branch is called among its siblings: its name, or the number of its item; `""` if it has no siblings."""
@@ -32,18 +35,29 @@ class Branches:
     Args:
         ctx: The visit.
         on_branch_error: What a failing branch does.
-
-    Attributes:
-        failures: The failures that were collected, by the key of the branch.
+        names: The branches in declared order, if they have names; else their numbers are their order.
     """
 
-    def __init__(self, ctx: NodeContext, on_branch_error: OnBranchError = "cancel") -> None:
+    def __init__(
+        self, ctx: NodeContext, on_branch_error: OnBranchError = "cancel", names: Sequence[Key] = ()
+    ) -> None:
         self._ctx = ctx
+        self._names = names
         self._collects = on_branch_error == "collect"
         self._signal = ctx.signal.derive()
-        self._waits: list[Suspend] = []
+        self._waits: dict[Key, Suspend] = {}
         self._error: BaseException | None = None
-        self.failures: dict[Key, Exception] = {}
+        self._failures: dict[Key, dict[str, Any]] = {}
+
+    @property
+    def failures(self) -> list[dict[str, Any]]:
+        """The failures that were collected, in order: `{"branch": …, "error": …, "message": …}`."""
+        return self.in_order(self._failures)
+
+    def in_order(self, found: Mapping[Key, T]) -> list[T]:
+        """What branches came to, by their keys, in the order of the branches, whichever was first."""
+        keys = [name for name in self._names if name in found] or sorted(found, key=int)
+        return [found[key] for key in keys]
 
     @property
     def stopped(self) -> bool:
@@ -61,6 +75,9 @@ class Branches:
 
         Why it did not is kept for `settle`.
         """
+        if self._collects and (failed := self._ctx.record.find(self._effect_key(key))) is not None:
+            self._failures[key] = failed.value
+            return None
         frame = self._frame(key, branch)
         try:
             with scope_of(frame.signal):
@@ -70,17 +87,30 @@ class Branches:
         else:
             # The block was left by a cancel of the frame's signal.
             error = RunCancelled(frame.signal.reason)
-        if frame.run.journal is not None and not isinstance(error, Suspend):
-            # The visit that was under way in it is not recorded by itself.
-            self._ctx.record.lose(frame.take_spent())
+        if isinstance(error, Suspend):
+            self._waits[key] = error
+            return None
         if isinstance(error, RunCancelled):
             # What a node raised when it was stopped comes along as the cause.
             error = error.__cause__ if self.stopped else _cancelled_alone(self._ctx, frame, key)
-        if isinstance(error, Suspend):
-            self._waits.append(error)
-        elif error is not None:
-            self.fail(key, error)
+        # The visit that was under way in it is not recorded by itself.
+        spent = frame.take_spent() if frame.run.journal is not None else {}
+        if self._collects and not self.stopped and _is_failure(error):
+            await self._collect(key, error, spent)
+        else:
+            self._ctx.record.lose(spent)
+            if error is not None:
+                self.fail(key, error)
         return None
+
+    def fail(self, key: Key, error: BaseException) -> None:
+        """Stop the others because of an error; of one that came because they were stopped, a note is made."""
+        if not self.stopped:
+            self._error = error
+            self.stop(f"branch {key!r} of node {self._ctx.node_id!r} failed")
+        elif self._error is not None:
+            kind = type(error).__name__
+            noted(self._error, f"branch {key!r} failed as well: {kind}: {told(error)}")
 
     def settle(self) -> None:
         """Raise what the visit ends with, if its branches have not all come to a result.
@@ -95,24 +125,18 @@ class Branches:
         if self._ctx.signal.fired:
             raise RunCancelled(self._ctx.signal.reason)
         if self._waits:
-            raise merged(self._waits)
+            raise merged(self.in_order(self._waits))
 
-    def fail(self, key: Key, error: BaseException) -> None:
-        """Have a branch failed: it is collected, or stops the others; what fails because it was stopped is a note."""
-        if not self.stopped:
-            if (
-                self._collects
-                and isinstance(error, Exception)
-                and not isinstance(error, UNRECOVERABLE)
-            ):
-                self.failures[key] = error
-            else:
-                self._error = error
-                self.stop(f"branch {key!r} of node {self._ctx.node_id!r} failed")
-        elif self._error is not None:
-            noted(
-                self._error, f"branch {key!r} failed as well: {type(error).__name__}: {told(error)}"
-            )
+    async def _collect(self, key: Key, error: BaseException, spent: Mapping[str, float]) -> None:
+        """Note a failure; for good, so that a branch that has failed is not tried again when the visit is gone on with."""
+        failure = {"branch": key, "error": type(error).__name__, "message": told(error)}
+        self._failures[key] = failure
+        async with performing(self._ctx, "branch", self._effect_key(key), None) as performance:
+            performance.take_over(spent)
+            await performance.keep(failure)
+
+    def _effect_key(self, key: Key) -> str:
+        return self._ctx.effect_key(f"branch:{self._ctx.attempt}.{key}")
 
     def _frame(self, key: Key, branch: Branch) -> Frame:
         ctx = self._ctx
@@ -123,6 +147,10 @@ class Branches:
         if branch.outputs:
             frame.added = continued(ctx.frame.plan, branch)
         return frame
+
+
+def _is_failure(error: BaseException | None) -> TypeGuard[Exception]:
+    return isinstance(error, Exception) and not isinstance(error, UNRECOVERABLE)
 
 
 def _cancelled_alone(ctx: NodeContext, frame: Frame, key: Key) -> AgentflowError:

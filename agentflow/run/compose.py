@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from agentflow.errors import BudgetExceeded, ContractError
+from agentflow.errors import AgentflowError, BudgetExceeded, ContractError
 from agentflow.graph.frozen import lend
 from agentflow.graph.kinds import RESULT, Branch, Kind, MapEach, Parallel, Race, Subflow
 from agentflow.graph.reducer import append
 from agentflow.run.branches import Branches, Key
-from agentflow.run.decide import noted, told
 from agentflow.run.effects import emit, emit_limit, performing
 from agentflow.run.items import items_of
 
@@ -62,9 +61,9 @@ async def _subflow(ctx: NodeContext, kind: Subflow) -> list[Update]:
 
 
 async def _parallel(ctx: NodeContext, kind: Parallel) -> list[Update]:
-    branches = Branches(ctx, kind.on_branch_error)
+    branches = Branches(ctx, kind.on_branch_error, _names(kind))
     progress = _Progress(ctx, len(kind.branches))
-    updates: dict[str, Update] = {}
+    updates: dict[Key, Update] = {}
 
     async def work(branch: Branch) -> None:
         ended = await branches.run(branch.name, branch, _inputs(ctx, branch))
@@ -76,9 +75,7 @@ async def _parallel(ctx: NodeContext, kind: Parallel) -> list[Update]:
         for branch in kind.branches:
             group.start_soon(work, branch)
     branches.settle()
-    names = [branch.name for branch in kind.branches]
-    given = [updates[name] for name in names if name in updates]
-    return [*given, _failures(kind.errors, branches, names)]
+    return [*branches.in_order(updates), _failures(kind, branches)]
 
 
 async def _map_each(ctx: NodeContext, kind: MapEach) -> list[Update]:
@@ -105,21 +102,20 @@ async def _map_each(ctx: NodeContext, kind: MapEach) -> list[Update]:
                 results[at] = ended[1]
                 progress.tell(at, ended[0])
 
-    async with anyio.create_task_group() as group:
-        for _ in range(
-            kind.concurrency if items.count is None else min(kind.concurrency, items.count)
-        ):
-            group.start_soon(work)
-    await items.close()
+    at_once = kind.concurrency if items.count is None else min(kind.concurrency, items.count)
+    try:
+        async with anyio.create_task_group() as group:
+            for _ in range(at_once):
+                group.start_soon(work)
+    finally:
+        await items.close()
     branches.settle()
     (into,) = kind.branch.outputs
-    in_order = sorted((*results, *branches.failures), key=int)
-    values = [results[at] for at in in_order if at in results]
-    return [{into: values}, _failures(kind.errors, branches, in_order)]
+    return [{into: branches.in_order(results)}, _failures(kind, branches)]
 
 
 async def _race(ctx: NodeContext, kind: Race) -> list[Update]:
-    branches = Branches(ctx, kind.on_branch_error)
+    branches = Branches(ctx, kind.on_branch_error, _names(kind))
     key = ctx.effect_key("winner")
     decided = ctx.record.find(key)
     # What was decided before a crash stays so: the others have lost, however far they had come.
@@ -140,10 +136,9 @@ async def _race(ctx: NodeContext, kind: Race) -> list[Update]:
             group.start_soon(work, branch)
     if not won:
         branches.settle()
-        raise _all_failed(branches)
+        raise _all_failed(ctx, branches)
     ((winner, update),) = won.items()
-    failed = _failures(kind.errors, branches, [one.name for one in kind.branches])
-    verdict = {"winner": winner, "failed": failed}
+    verdict = {"winner": winner, "failed": _failures(kind, branches)}
     async with performing(ctx, "race", key, None) as performance:
         if not performance.recorded:
             await performance.keep(verdict)
@@ -152,12 +147,13 @@ async def _race(ctx: NodeContext, kind: Race) -> list[Update]:
     return [update, named, verdict["failed"]]
 
 
-def _all_failed(branches: Branches) -> Exception:
-    """The failure of a race that nobody won: the first, which tells of the others."""
-    (_, first), *others = branches.failures.items()
-    for key, error in others:
-        noted(first, f"branch {key!r} failed as well: {type(error).__name__}: {told(error)}")
-    return first
+def _all_failed(ctx: NodeContext, branches: Branches) -> AgentflowError:
+    """The failure of a race that nobody won."""
+    found = [
+        f"branch {failure['branch']!r}: {failure['error']}: {failure['message']}"
+        for failure in branches.failures
+    ]
+    return AgentflowError(f"no branch of node {ctx.node_id!r} ended well; {'; '.join(found)}")
 
 
 class _Progress:
@@ -176,17 +172,13 @@ class _Progress:
             emit(self._ctx, "node.progress", data=data)
 
 
-def _failures(field: str | None, branches: Branches, order: Iterable[Key]) -> Update:
-    """The update that tells of the collected failures, in order."""
-    if field is None:
-        return {}
-    found = [(key, branches.failures[key]) for key in order if key in branches.failures]
-    return {
-        field: [
-            {"branch": key, "error": type(error).__name__, "message": told(error)}
-            for key, error in found
-        ]
-    }
+def _names(kind: Parallel | Race) -> list[Key]:
+    return [branch.name for branch in kind.branches]
+
+
+def _failures(kind: Parallel | MapEach | Race, branches: Branches) -> Update:
+    """The update that tells of the collected failures."""
+    return {} if kind.errors is None else {kind.errors: branches.failures}
 
 
 def _inputs(ctx: NodeContext, branch: Branch) -> dict[str, Any]:

@@ -318,7 +318,7 @@ class NodeContext:
     ) -> NoReturn:
         journal = self.frame.run.journal
         assert journal is not None
-        journal.wait_at(self.place)
+        journal.wait_at(self.place, self.record)
         raise Suspend(requests, due, refused)
 
     def bail(self, value: Any) -> NoReturn:

@@ -239,6 +239,11 @@ class Performance:
             emit_limit(self._ctx, error)
             raise
 
+    def take_over(self, spent: Mapping[str, float]) -> None:
+        """Have what was counted elsewhere recorded with this effect."""
+        for limit, amount in spent.items():
+            _add(self._spent, limit, amount)
+
     def lose(self) -> None:
         """End without a value: what was spent is spent, and recorded with what comes next."""
         self._ctx.record.lose(self._spent)

@@ -141,10 +141,11 @@ async def record_end(journal: Journal, ending: Ending, ledger: Ledger) -> Ending
 
 async def _record_suspension(journal: Journal, error: Any, ledger: Ledger) -> None:
     body = {
-        "places": journal.waiting,
+        "places": journal.take_waiting(),
         "requests": [request.as_dict() for request in error.requests],
         "due": None if error.due is None else error.due.isoformat(),
         "used": ledger.as_dict(),
+        "seconds": ledger.used("seconds"),
     }
     await journal.write("suspended", body, status="suspended", due=error.due)
 

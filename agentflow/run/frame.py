@@ -6,7 +6,7 @@ result. Every decision is made in `decide`; here things are awaited, counted and
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -235,18 +235,15 @@ class Frame:
             raise RunCancelled(self.signal.reason)
         return value
 
-    def take_spent(self) -> dict[str, float]:
+    def take_spent(self) -> Counter[str]:
         """What was spent since the last entry, the visits themselves included, for the entry that is written next."""
         visits = sum(self.counts) - self._written
         self._written += visits
-        spent: dict[str, float] = {"visits": visits} if visits else {}
-        if self.opened:
-            spent["rounds"] = self.opened
-            self.opened = 0
-        if self.record is not None:
-            spent |= self.record.take_loose()
-            self.record = None
-        return spent
+        opened, self.opened = self.opened, 0
+        record, self.record = self.record, None
+        spent = Counter({} if record is None else record.take_loose())
+        spent.update({"visits": visits, "rounds": opened})
+        return +spent
 
     def _to_handler(self, node: PlanNode) -> PlanNode:
         assert node.on_error is not None

@@ -17,6 +17,7 @@ import anyio
 
 from agentflow.errors import BudgetExceeded, ContractError
 from agentflow.graph.frozen import freeze, lend
+from agentflow.run.detached import GRACE
 from agentflow.run.effects import emit_limit, performing
 
 if TYPE_CHECKING:
@@ -122,7 +123,9 @@ class Made:
     async def close(self) -> None:
         """End the function that makes them, if it is a generator."""
         if isinstance(self._source, AsyncGenerator):
-            await self._source.aclose()
+            # Also when the run is cancelled: a generator that is left open would clean up at some other time.
+            with anyio.move_on_after(GRACE, shield=True):
+                await self._source.aclose()
 
 
 Items = Stated | Made

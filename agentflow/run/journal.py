@@ -25,6 +25,7 @@ from agentflow.graph.codec import Unstorable, decoded, encoded
 from agentflow.run.entries import SNAPSHOT, Claim, Entry, StoredStatus
 
 if TYPE_CHECKING:
+    from agentflow.run.effects import VisitRecord
     from agentflow.run.ports import Store
 
 __all__ = ["Journal", "PastEffect", "restored", "stored"]
@@ -92,7 +93,7 @@ class Journal:
         self._broken: StoreError | None = None
         self._visits: dict[str, deque[dict[str, Any]]] = {}
         self._begun: dict[str, _Begun] = {}
-        self._waiting: set[str] = set()
+        self._waiting: dict[str, VisitRecord] = {}
         self._weight = 0
         self._snapshot_weight = 0
         self.started: dict[str, Any] | None = None
@@ -110,7 +111,10 @@ class Journal:
 
     def _take(self, entry: Entry) -> None:
         body = json.loads(entry.body)
-        self._count(body)
+        if "seconds" in body:
+            self.used["seconds"] = body["seconds"]
+        if "spent" in body:
+            self._count(_place_of(body), body["spent"])
         match entry.kind:
             case "started":
                 self.started = body
@@ -124,8 +128,9 @@ class Journal:
                 past = PastEffect(body["kind"], body["digest"], body["value"], body["own"])
                 self._begin(_place_of(body)).effects[body["key"]] = past
             case "suspended":
-                for place in body["places"]:
+                for place, spent in body["places"].items():
                     self._begin(place)
+                    self._count(place, spent)
                 self.asked.update(request["id"] for request in body["requests"])
             case "answered":
                 self.answers[body["request"]] = restored("an answer", body["value"])
@@ -133,15 +138,12 @@ class Journal:
                 self.started, self.snapshot, self.used = body["started"], body, body["used"]
                 self._snapshot_weight = len(entry.body)
 
-    def _count(self, body: Mapping[str, Any]) -> None:
+    def _count(self, at: str, spent: Mapping[str, float]) -> None:
         """Add what an entry says was spent to the run, and to the visits that it was spent in or below."""
-        spent: Mapping[str, float] = body.get("spent", {})
-        if "seconds" in body:
-            self.used["seconds"] = body["seconds"]
         for limit, amount in spent.items():
             self.used[limit] = self.used.get(limit, 0) + amount
         below = {limit: amount for limit, amount in spent.items() if limit in _LIMITED_BY_USES}
-        for place in _upwards(_place_of(body)) if below else ():
+        for place in _upwards(at) if below else ():
             begun = self._begin(place).spent
             for limit, amount in below.items():
                 begun[limit] = begun.get(limit, 0) + amount
@@ -164,7 +166,7 @@ class Journal:
     def began(self, place: str) -> bool:
         """Whether a frame or a visit had begun, and had not ended, when the run was claimed here."""
         if not place:
-            return bool(self.used)
+            return self.snapshot is not None or bool(self._begun or self._visits)
         return any(_is_below(found, place) for found in (*self._begun, *self._visits))
 
     def effect_of(self, place: str, key: str) -> PastEffect | None:
@@ -188,14 +190,13 @@ class Journal:
         begun = self._begun.get(place)
         return 0 if begun is None else begun.attempts
 
-    def wait_at(self, place: str) -> None:
+    def wait_at(self, place: str, record: VisitRecord) -> None:
         """Note that a visit is about to be suspended: it has begun, whatever else is recorded of it."""
-        self._waiting.add(place)
+        self._waiting[place] = record
 
-    @property
-    def waiting(self) -> list[str]:
-        """The visits that are being suspended."""
-        return sorted(self._waiting)
+    def take_waiting(self) -> dict[str, dict[str, float]]:
+        """The visits that are being suspended, each with what it has spent and nothing recorded tells."""
+        return {place: record.take_loose() for place, record in sorted(self._waiting.items())}
 
     async def write(
         self,
@@ -212,6 +213,8 @@ class Journal:
             StoreError: It could not be written; neither can anything after it.
         """
         await self.write_all([(kind, body)], status=status, due=due)
+        if self._waiting and kind in ("visit", "failed"):
+            self._waiting.pop(_place_of(body), None)
 
     async def write_all(
         self,

@@ -22,7 +22,13 @@ __all__ = ["BUDGET", "INPUT", "World", "everything"]
 
 
 class World:
-    """What is outside: it counts what was done to it, by key."""
+    """What is outside: it counts what was done to it, by key.
+
+    Attributes:
+        at_once: How many effects may be under way at the same time.
+    """
+
+    at_once = 1
 
     def __init__(self) -> None:
         self.done: Counter[str] = Counter()

@@ -80,6 +80,8 @@ def _outputs(workflow: Workflow[Any], branch: Branch) -> Iterator[tuple[str, str
         if spec is None:
             continue
         given = _results_of(child) if source == RESULT else [_held(child, source)]
+        if branch.item is not None:
+            given = [_list_of(one) for one in given]
         wanted = taken(workflow.schema, target, spec.delta.annotation)
         if given and all(relation(one, wanted) == "never fits" for one in given):
             what = "its result" if source == RESULT else repr(source)
@@ -88,6 +90,10 @@ def _outputs(workflow: Workflow[Any], branch: Branch) -> Iterator[tuple[str, str
                 f"the output {target!r} takes {spelled(wanted)}, and {what} of {child.id!r} is {kinds}",
                 f"take another field of {child.id!r}, or give {target!r} that type",
             )
+
+
+def _list_of(item: Any) -> Any:
+    return list[item]
 
 
 def _held(workflow: Workflow[Any], name: str) -> Any:
