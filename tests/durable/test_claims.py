@@ -23,12 +23,13 @@ from agentflow.run.entries import Claim
 from agentflow.stores.memory import MemoryStore
 from agentflow.testing import FixedClock
 from tests.durable.crashing import CrashingStore, FailingStore, process
-from tests.durable.test_crash import drive, undisturbed
+from tests.durable.trial import Trial
 from tests.durable.workflows import BUDGET, INPUT, World, everything
 from tests.run.watching import Recorder
 from tests.run.workflows import alone, line
 
 WORKFLOW = everything()
+TRIAL = Trial(WORKFLOW, INPUT, BUDGET)
 
 
 def taken_over(store: MemoryStore, run_id: str = "r") -> None:
@@ -87,7 +88,8 @@ async def test_an_effect_of_an_overtaken_driver_is_not_handed_out() -> None:
 
 async def test_two_engines_that_fight_for_one_run_drive_it_once() -> None:
     store, world = MemoryStore(), World()
-    calm, calm_world, _ = await undisturbed()
+    calm_world = World()
+    calm, _ = await TRIAL.undisturbed(calm_world)
     found: list[Any] = []
 
     clock, all_done = FixedClock(), anyio.Event()
@@ -109,9 +111,10 @@ async def test_two_engines_that_fight_for_one_run_drive_it_once() -> None:
 
 async def test_a_store_that_fails_ends_no_run() -> None:
     """Each call of the store fails once, in turn; the run is interrupted, and ends as undisturbed afterwards."""
-    calm, calm_world, _ = await undisturbed()
+    calm_world = World()
+    calm, _ = await TRIAL.undisturbed(calm_world)
     counting = FailingStore(MemoryStore(), "none", 0)
-    assert await drive(counting, World()) is not None
+    assert await TRIAL.drive(counting, World()) is not None
     assert counting.calls["append"] > 20
     for call, times in counting.calls.items():
         for at in range(1, times + 1):
@@ -123,7 +126,7 @@ async def test_a_store_that_fails_ends_no_run() -> None:
                     assert run.status == "interrupted", (call, at, done)
                     with pytest.raises(StoreError, match="the line was cut"):
                         run.outcome()
-                outcome = await drive(inner, world)
+                outcome = await TRIAL.drive(inner, world)
                 assert outcome is not None
                 assert (outcome.result, outcome.used) == (calm.result, calm.used)
                 assert outcome.numbers == list(range(1, len(outcome.numbers) + 1))

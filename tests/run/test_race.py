@@ -48,14 +48,16 @@ def raced(branches: Any, **options: Any) -> Workflow[Any]:
 
 async def test_the_first_result_counts_and_the_others_are_cancelled_and_awaited() -> None:
     ended: list[str] = []
+    begun = anyio.Event()
 
     async def forever(state: Any) -> Any:
+        begun.set()
         try:
             await anyio.sleep_forever()
         finally:
             ended.append("cancelled")
 
-    workflow = first_of(slow=flow(forever), quick=giving(1))
+    workflow = first_of(slow=flow(forever), quick=giving(1, begun))
     assert await workflow.run() == {"won": 1, "who": "quick"}
     assert ended == ["cancelled"]
 
