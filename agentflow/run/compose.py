@@ -53,7 +53,7 @@ def _go_deeper(ctx: NodeContext) -> None:
 
 
 async def _subflow(ctx: NodeContext, kind: Subflow) -> list[Update]:
-    branches = Branches(ctx)
+    branches = Branches(ctx, names=("",))
     ended = await branches.run("", kind.branch, _inputs(ctx, kind.branch))
     branches.settle()
     assert ended is not None

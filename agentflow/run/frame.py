@@ -192,6 +192,8 @@ class Frame:
                     node = self._to_handler(node)
                     continue
             else:
+                if journal is not None:
+                    journal.entering(self, node, visit)
                 ledger.enter_visit()
                 for name in node.requires:
                     if name not in state:

@@ -25,7 +25,9 @@ from agentflow.graph.codec import Unstorable, decoded, encoded
 from agentflow.run.entries import SNAPSHOT, Claim, Entry, StoredStatus
 
 if TYPE_CHECKING:
+    from agentflow.graph.plan import PlanNode
     from agentflow.run.effects import VisitRecord
+    from agentflow.run.frame import Frame
     from agentflow.run.ports import Store
 
 __all__ = ["Journal", "PastEffect", "restored", "stored"]
@@ -168,6 +170,9 @@ class Journal:
         if not place:
             return self.snapshot is not None or bool(self._begun or self._visits)
         return any(_is_below(found, place) for found in (*self._begun, *self._visits))
+
+    def entering(self, frame: Frame, node: PlanNode, visit: int) -> None:
+        """A visit that is not recorded is about to be made: to go on, or not, as other journals may want it."""
 
     def effect_of(self, place: str, key: str) -> PastEffect | None:
         """The effect that was recorded under a key by a visit that has not ended."""

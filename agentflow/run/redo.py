@@ -58,7 +58,7 @@ async def record_commit(
     except ContractError as error:
         await journal.write("visit", {**body, "route": None, "error": told(error)})
         raise
-    await journal.write("visit", {**body, "route": route.index})
+    await journal.write("visit", {**body, "route": route.index, "to": _target(route)})
     if frame.above is None and route.target is not None and journal.wants_snapshot:
         await journal.write_snapshot(_snapshot(frame, route.target))
     return route
@@ -124,7 +124,17 @@ def redo(frame: Frame, node: PlanNode, body: Mapping[str, Any]) -> tuple[PlanRou
         raise ContractError(body["error"])
     if body["route"] >= len(node.routes):
         raise IncompatibleRun(f"node {node.id!r} does not have the route any more that was taken")
-    return node.routes[body["route"]], None
+    route = node.routes[body["route"]]
+    if _target(route) != body["to"]:
+        taken, today = (f"node {id!r}" if id else "the end" for id in (body["to"], _target(route)))
+        raise IncompatibleRun(
+            f"the route that was taken from node {node.id!r} led to {taken}; today it leads to {today}"
+        )
+    return route, None
+
+
+def _target(route: PlanRoute) -> str | None:
+    return None if route.target is None else route.target.id
 
 
 def accepted_again(name: str, contract: Contract, data: Any) -> Any:

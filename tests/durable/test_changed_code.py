@@ -62,11 +62,11 @@ async def stopped(workflow: Workflow[Any], at: int, store: MemoryStore) -> None:
 CHANGES: dict[str, tuple[Change, str]] = {
     "a node has another name": (
         lambda: steps(second="other"),
-        "visits node 'second' where the definition of today visits 'other'",
+        "the route that was taken from node 'first' led to node 'second'; today it leads to node 'other'",
     ),
     "the route that was taken is gone": (
         lambda: steps(routes=1),
-        "visits node 'second' where the definition of today visits 'third'",
+        "the route that was taken from node 'first' led to node 'second'; today it leads to node 'third'",
     ),
     "a node writes another field": (
         lambda: steps(writes="k"),
