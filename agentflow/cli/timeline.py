@@ -123,8 +123,7 @@ def _onward(
 
 
 def _target(record: JournalRecord, plan: Plan | None) -> str | None:
-    for step in record.frame.split("/")[1:]:
-        plan = None if plan is None else _inner(plan, step)
+    plan = None if plan is None else plan.inner(record.frame)
     node = None if plan is None else plan.nodes.get(record.node_id or "")
     if node is not None and record.kind == "failed":
         return None if node.on_error is None else node.on_error.id
@@ -133,15 +132,6 @@ def _target(record: JournalRecord, plan: Plan | None) -> str | None:
         return None
     target = node.routes[number].target
     return "the end" if target is None else target.id
-
-
-def _inner(plan: Plan, step: str) -> Plan | None:
-    """The plan of the workflow that runs at a step of a frame's path: `node#1`, or `node#1[branch]`."""
-    node = plan.nodes.get(step.partition("#")[0])
-    branches = () if node is None else node.node.branches
-    name = step.partition("[")[2].rstrip("]")
-    found = [branch for branch in branches if branch.name in ("", name)]
-    return found[0].workflow.plan if found else None
 
 
 def _next(run_id: str, record: JournalRecord, later: Sequence[JournalRecord]) -> str | None:

@@ -15,7 +15,7 @@ from agentflow.graph.frozen import State
 from agentflow.graph.schema import FieldSpec, Schema
 
 if TYPE_CHECKING:
-    from agentflow.graph.kinds import Kind
+    from agentflow.graph.kinds import Branch, Kind
     from agentflow.graph.limits import Retry, Uses
     from agentflow.graph.node import Node
     from agentflow.graph.route import Route
@@ -132,6 +132,23 @@ class Plan:
         self.result = result_contract(workflow.result)
         for node in self.nodes.values():
             self._resolve(node)
+
+    def inner(self, frame: str) -> Plan | None:
+        """The plan of a workflow inside, by the path of a frame such as `/node#1/inner#2[branch]`; `None` if it is gone."""
+        plan: Plan = self
+        for step in frame.split("/")[1:]:
+            branch = plan.branch_at(step)
+            if branch is None:
+                return None
+            plan = branch.workflow.plan
+        return plan
+
+    def branch_at(self, step: str) -> Branch | None:
+        """The branch that a step of a frame's path leads into: `node#1`, `node#1.2` or `node#1[branch]`."""
+        node = self.nodes.get(step.partition("#")[0])
+        name = step.partition("[")[2].removesuffix("]")
+        branches = () if node is None else node.node.branches
+        return next((branch for branch in branches if branch.name in ("", name)), None)
 
     def _resolve(self, node: PlanNode) -> None:
         for route in node.routes:

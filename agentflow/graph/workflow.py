@@ -160,14 +160,14 @@ class Workflow(Generic[R]):
         Returns:
             The value that the workflow delivered, checked against `result`.
         """
-        from agentflow.run.engine import run_once
+        from agentflow.run.alone import run_once
 
         value: R = await run_once(self, input, **options)
         return value
 
     def run_sync(self, input: Mapping[str, Any] | None = None, **options: Any) -> R:
         """Run the workflow once and wait for it, from code that is not async."""
-        from agentflow.run.engine import run_once_sync
+        from agentflow.run.alone import run_once_sync
 
         value: R = run_once_sync(self, input, **options)
         return value

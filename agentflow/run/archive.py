@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 
 import anyio
 
-from agentflow.errors import RunCancelled
+from agentflow.errors import RunCancelled, RunConflict
+from agentflow.run.attach import same_workflow
 from agentflow.run.ended import end_body
-from agentflow.run.entries import Claim, Entry, StoredStatus
+from agentflow.run.entries import Claim, Entry, NewRun, StoredStatus
+from agentflow.run.fork import forked
 from agentflow.run.journal import Journal
 
 if TYPE_CHECKING:
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from agentflow.run.ports import Store
     from agentflow.run.run import Run
 
-__all__ = ["JournalRecord", "cancel", "drain", "history", "prune", "recover", "spent_by"]
+__all__ = ["JournalRecord", "cancel", "drain", "fork", "history", "prune", "recover", "spent_by"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +76,43 @@ def spent_by(records: Sequence[JournalRecord]) -> dict[str, float]:
         if "seconds" in record.data:
             used["seconds"] = record.data["seconds"]
     return used
+
+
+async def fork(
+    engine: Engine[Any],
+    store: Store,
+    run_id: str,
+    at: int,
+    update: Mapping[str, Any] | None,
+    new_id: str,
+) -> None:
+    """Store a new run that goes on from a record of another; nobody drives it yet.
+
+    Raises:
+        LookupError: There is no such run or record, or nothing can follow it.
+        ContractError: The update cannot be made.
+        RunConflict: There is a run of the new id already, or the other one is of another workflow.
+    """
+    found = await store.find(run_id=run_id)
+    if not found:
+        raise LookupError(f"there is no run {run_id!r}")
+    workflow = engine.workflow
+    same_workflow(run_id, workflow, found[0])
+    entries = await store.read(run_id, after=0)
+    written = forked(workflow.plan, entries, run_id=run_id, at=at, new_id=new_id, update=update)
+    new = NewRun(
+        workflow_id=workflow.id,
+        workflow_version=workflow.version,
+        fingerprint=workflow.fingerprint,
+        created=engine.clock.now(),
+    )
+    with anyio.CancelScope(shield=True):
+        claim = await store.claim(new_id, new=new)
+        if not isinstance(claim, Claim) or claim.info.last:
+            if isinstance(claim, Claim):
+                await store.append(claim, [], status="interrupted")
+            raise RunConflict(f"there is a run {new_id!r} already; give the fork another id")
+        await Journal(store, claim, ()).write_all(written, status="interrupted")
 
 
 async def cancel(store: Store, run_id: str, reason: object) -> bool:

@@ -23,10 +23,11 @@ from agentflow.run.journal import Journal, restored, stored
 from agentflow.run.suspension import Suspension, answers_for, last_suspension
 
 if TYPE_CHECKING:
+    from agentflow.graph.workflow import Workflow
     from agentflow.run.ports import Store
     from agentflow.run.run import Run
 
-__all__ = ["ATTACHED", "UNANSWERED", "attach"]
+__all__ = ["ATTACHED", "UNANSWERED", "attach", "same_workflow"]
 
 
 class _Given(Enum):
@@ -79,7 +80,7 @@ async def attach(
                 return await _open(run, store, found, input, given)
         info = found
         assert isinstance(info, RunInfo)
-        _same_workflow(run, info)
+        same_workflow(run.id, run.workflow, info)
         if info.status in ENDED or info.status == "suspended":
             entries = await store.read(run.id, after=0)
             _same_input(run, _input_of(entries), given)
@@ -113,7 +114,7 @@ async def _open(
 ) -> _Attached:
     """The journal of a run that was claimed; it is given back if that fails, as what it was."""
     try:
-        _same_workflow(run, claim.info)
+        same_workflow(run.id, run.workflow, claim.info)
         journal = Journal(store, claim, await store.read(run.id) if claim.info.last else ())
         if journal.started is None:
             journal.started = {"input": given}
@@ -142,7 +143,7 @@ async def _resume(run: Run[Any], store: Store, given: Any) -> _Attached:
     if not found:
         raise ContractError(f"there is no run {run.id!r}")
     info = found[0]
-    _same_workflow(run, info)
+    same_workflow(run.id, run.workflow, info)
     entries = await store.read(run.id, after=0)
     waiting = last_suspension(entries)
     # A driver that died before it could use the answer has left the run interrupted, and the question open.
@@ -174,10 +175,11 @@ def _due(run: Run[Any], waiting: Suspension) -> None:
         raise RunSuspended(run.id, waiting.requests, waiting.due)
 
 
-def _same_workflow(run: Run[Any], info: RunInfo) -> None:
-    if info.workflow_id != run.workflow.id:
+def same_workflow(run_id: str, workflow: Workflow[Any], info: RunInfo) -> None:
+    """Raise `RunConflict` if a stored run is one of another workflow."""
+    if info.workflow_id != workflow.id:
         raise RunConflict(
-            f"run {run.id!r} is one of workflow {info.workflow_id!r}, not of {run.workflow.id!r}"
+            f"run {run_id!r} is one of workflow {info.workflow_id!r}, not of {workflow.id!r}"
         )
 
 

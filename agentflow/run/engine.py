@@ -14,7 +14,6 @@ from datetime import datetime, timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Unpack
 
-from agentflow.errors import RunConflict
 from agentflow.graph.limits import Budget
 from agentflow.run import archive
 from agentflow.run.attach import ATTACHED, UNANSWERED
@@ -34,14 +33,16 @@ from agentflow.run.ports import (
     ToolSource,
 )
 from agentflow.run.registry import NoModels, load, load_store
+from agentflow.run.roster import Roster
 from agentflow.run.run import Run
+from agentflow.run.run_id import new_run_id
 
 if TYPE_CHECKING:
     from agentflow.graph.frozen import State
     from agentflow.graph.workflow import Workflow
     from agentflow.run.archive import JournalRecord
 
-__all__ = ["Engine", "run_once", "run_once_sync"]
+__all__ = ["Engine"]
 
 R = TypeVar("R")
 _SYSTEM_CLOCK = SystemClock()
@@ -112,8 +113,7 @@ class Engine(Generic[R]):
             self.models = load("models")(model, self._named_models)
         if self._tools:
             self._tool_source = load("tools")(self._tools)
-        self._running: dict[str, Run[R]] = {}
-        self._waiting: list[Run[R]] = []
+        self._roster: Roster[R] = Roster()
         self.closed = False
         self._entered = False
 
@@ -198,7 +198,7 @@ class Engine(Generic[R]):
 
         A run that is running here is cancelled at once, also if nobody awaits that.
         """
-        run = self._running.get(run_id)
+        run = self._roster.get(run_id)
         if run is not None:
             run.cancel(reason)
         if run is not None or self.store is None:
@@ -207,7 +207,7 @@ class Engine(Generic[R]):
 
     def get(self, run_id: str) -> Run[R] | None:
         """The run of that id that is running here, or `None`."""
-        return self._running.get(run_id)
+        return self._roster.get(run_id)
 
     async def runs(self, status: StoredStatus | None = None, *, limit: int = 1000) -> list[RunInfo]:
         """The runs of the store, of this workflow and others, the oldest first; `status` picks those of one status."""
@@ -217,15 +217,50 @@ class Engine(Generic[R]):
         """Everything that happened in a stored run, in order."""
         return archive.history(await self._stored().read(run_id, after=0))
 
-    async def state_at(self, run_id: str, number: int) -> State:
+    async def state_at(self, run_id: str, number: int, frame: str = "") -> State:
         """The state of a stored run right after the record of that number.
+
+        Args:
+            run_id: The run.
+            number: The record.
+            frame: The workflow inside whose state is wanted, as records tell it; default: the run's own.
 
         Raises:
             LookupError: There is no such run or record.
             IncompatibleRun: The definition of today cannot read it.
         """
         entries = await self._stored().read(run_id, after=0)
-        return state_at(self.plan, entries, number)
+        return state_at(self.plan, entries, number, frame)
+
+    async def fork(
+        self,
+        run_id: str,
+        *,
+        at: int,
+        update: Mapping[str, Any] | None = None,
+        new_id: str | None = None,
+        **options: Unpack[ResumeOptions],
+    ) -> Run[R]:
+        """A new run that goes on from right after a record of a stored one, which stays as it is.
+
+        What was recorded up to there is not done again; routes are chosen anew where the state is edited, and what is asked
+        later is asked anew. Used as `async with await engine.fork(…) as run`; until then it is stored, `interrupted`.
+
+        Args:
+            run_id: The other run.
+            at: The number of the record.
+            update: Fields to change in the state that the record left: that of the workflow that the record belongs to.
+            new_id: The id of the new run; default: a new one.
+            options: See `ResumeOptions`.
+
+        Raises:
+            LookupError: There is no such run or record, or the run ended there.
+            ContractError: The update is invalid, or the record leaves no state.
+            RunConflict: The run is one of another workflow, or the new id is taken.
+        """
+        made = new_run_id() if new_id is None else new_id
+        await archive.fork(self, self._stored(), run_id, at, update, made)
+        return self.start(run_id=made, **options)
 
     async def recover(
         self, *, at_once: int = 100, **options: Unpack[ResumeOptions]
@@ -279,19 +314,15 @@ class Engine(Generic[R]):
                 when the run goes on.
         """
         self.closed = True
-        await archive.drain(self, self._all(), deadline)
+        await archive.drain(self, self._roster.all(), deadline)
 
     async def close(self) -> None:
         """Cancel what is running and wait for it; the engine takes no further runs."""
         self.closed = True
-        for run in self._all():
+        for run in self._roster.all():
             await run.stop("the engine was closed")
         if self.store is not None and self._entered:
             await self.store.close()
-
-    def _all(self) -> list[Run[R]]:
-        # Those that only wait come first: none of them is to take over from a run that is stopped.
-        return [*self._waiting, *self._running.values()]
 
     async def __aenter__(self) -> Self:
         if self.store is not None:
@@ -315,24 +346,11 @@ class Engine(Generic[R]):
             raise RuntimeError(
                 "an engine with a store is entered first: async with Engine(…, store=…) as engine"
             )
-        if run.id not in self._running:
-            self._running[run.id] = run
-        elif self.store is None:
-            raise RunConflict(f"run {run.id!r} is under way; give another run_id, or wait for it")
-        else:
-            # The store decides which of them drives it; the others wait for what comes of it.
-            self._waiting.append(run)
+        self._roster.add(run, stored=self.store is not None)
 
     def dismiss(self, run: Run[R]) -> None:
         """Forget a run that has ended. For the run alone."""
-        if self._running.get(run.id) is not run:
-            self._waiting.remove(run)
-            return
-        del self._running[run.id]
-        heir = next((other for other in self._waiting if other.id == run.id), None)
-        if heir is not None:
-            self._waiting.remove(heir)
-            self._running[run.id] = heir
+        self._roster.remove(run)
 
     def _make(
         self,
@@ -366,21 +384,3 @@ class Engine(Generic[R]):
             read=read,
             answers=answers,
         )
-
-
-_RUN_OPTIONS = frozenset({"run_id", "signal", "context", "identity", "deps"})
-
-
-async def run_once(workflow: Workflow[R], input: Mapping[str, Any] | None, **options: Any) -> R:
-    """Run a workflow on an engine of its own; options are those of `Engine` and of `Engine.run`."""
-    if not options:
-        return await Engine(workflow).run(input)
-    mine = {name: options.pop(name) for name in _RUN_OPTIONS & options.keys()}
-    async with Engine(workflow, **options) as engine:
-        return await engine.run(input, **mine)
-
-
-def run_once_sync(workflow: Workflow[R], input: Mapping[str, Any] | None, **options: Any) -> R:
-    """`run_once`, waited for in a loop of its own."""
-    value: R = wait_for(workflow.run, input, options)
-    return value

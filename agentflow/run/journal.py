@@ -4,7 +4,7 @@ Because routing is a function of committed state and everything else is an effec
 opened again makes the same visits from them, without running a body, and goes on where they end.
 
 Kinds of entries: `started` (the input), `visit` (a committed update and the route taken), `failed` (a failure and its error node),
-`attempt` (a failed try, another follows), `effect` (the recorded result of an effect), `resumed` (another driver took over), `suspended`
+`edited` (a state that was changed in a fork), `attempt` (a failed try, another follows), `effect` (the recorded result of an effect), `resumed` (another driver took over), `suspended`
 (what the run waits for), `answered` (an answer), `ended` (the result or the error), and `snapshot` (everything up to here, so that opening need not go further back).
 """
 
@@ -124,6 +124,8 @@ class Journal:
                 self._end(_place_of(body))
                 self._visits.setdefault(body["frame"], deque()).append({"kind": entry.kind, **body})
                 self._weight += len(entry.body)
+            case "edited":
+                self._visits[body["frame"]][-1]["update"] = body["update"]
             case "attempt":
                 self._begin(_place_of(body)).attempts = body["attempt"]
             case "effect":

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "accepted_again",
+    "edit",
     "first_state_again",
     "go_on_from",
     "record_commit",
@@ -120,6 +121,10 @@ def redo(frame: Frame, node: PlanNode, body: Mapping[str, Any]) -> tuple[PlanRou
             raise IncompatibleRun(f"node {node.id!r} does not write the field {name!r} any more")
         values[name] = accepted_again(name, node.writes[name].delta, data)
     write(frame.state, frame.join(node, values) if node.reducing else values)
+    if "update" in body:
+        # The state is another now, and so may be the way.
+        edit(frame.plan, frame.state, body["update"])
+        return decide.choose_route(node, frame.state), None
     if body["route"] is None:
         raise ContractError(body["error"])
     if body["route"] >= len(node.routes):
@@ -135,6 +140,22 @@ def redo(frame: Frame, node: PlanNode, body: Mapping[str, Any]) -> tuple[PlanRou
 
 def _target(route: PlanRoute) -> str | None:
     return None if route.target is None else route.target.id
+
+
+def edit(plan: Plan, state: State, update: Mapping[str, Any]) -> None:
+    """Set fields of a state to values as they are stored.
+
+    Raises:
+        IncompatibleRun: The definition of today does not take a value.
+    """
+    write(state, {name: _field_again(plan, name, data) for name, data in update.items()})
+
+
+def _field_again(plan: Plan, name: str, data: Any) -> Any:
+    spec = plan.schema.fields.get(name)
+    if spec is None and plan.schema.typed:
+        raise IncompatibleRun(f"the state has no field {name!r} any more")
+    return accepted_again(name, ANY if spec is None else spec.value, data)
 
 
 def accepted_again(name: str, contract: Contract, data: Any) -> Any:
@@ -199,11 +220,5 @@ def go_on_from(frame: Frame, snapshot: Mapping[str, Any]) -> PlanNode:
         target = plan.nodes[snapshot["next"]]
     except KeyError as gone:
         raise IncompatibleRun(f"node {gone.args[0]!r} is not in the definition any more") from None
-    fields = {}
-    for name, data in snapshot["state"].items():
-        spec = plan.schema.fields.get(name)
-        if spec is None and plan.schema.typed:
-            raise IncompatibleRun(f"the state has no field {name!r} any more")
-        fields[name] = accepted_again(name, ANY if spec is None else spec.value, data)
-    write(frame.state, fields)
+    edit(plan, frame.state, snapshot["state"])
     return target

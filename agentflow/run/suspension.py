@@ -23,6 +23,7 @@ __all__ = [
     "answer_of",
     "answers_for",
     "last_suspension",
+    "request_id",
     "request_of",
 ]
 
@@ -123,10 +124,8 @@ def request_of(ctx: NodeContext, key: str, payload: Any, schema: Any) -> Request
         raise ContractError(
             f"node {ctx.node_id!r} suspends, but the run has no store to wait in: give the engine one, such as store='memory:'"
         )
-    shape = json.dumps(stored(f"the payload of request {key!r}", payload), sort_keys=True)
-    name = f"{ctx.effect_key(key)}\n{shape}"
     return Request(
-        id=hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:16],
+        id=request_id(ctx.effect_key(key), stored(f"the payload of request {key!r}", payload)),
         key=key,
         node_id=ctx.node_id,
         visit=ctx.visit,
@@ -134,6 +133,12 @@ def request_of(ctx: NodeContext, key: str, payload: Any, schema: Any) -> Request
         payload=payload,
         schema=json_schema(key, schema),
     )
+
+
+def request_id(effect_key: str, payload: Any) -> str:
+    """The id of a request, by the visit and the name that make it, and by its payload in its stored form."""
+    name = f"{effect_key}\n{json.dumps(payload, sort_keys=True)}"
+    return hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def json_schema(key: str, schema: Any) -> Any:
