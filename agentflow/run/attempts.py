@@ -11,8 +11,9 @@ from agentflow.run.context import NodeContext
 from agentflow.run.deadline import opens_within
 from agentflow.run.decide import UNRECOVERABLE, Failure, told, unwrapped
 from agentflow.run.detached import Detached
-from agentflow.run.effects import VisitRecord, emit
+from agentflow.run.effects import emit
 from agentflow.run.thread import in_thread
+from agentflow.run.visit_record import VisitRecord
 
 if TYPE_CHECKING:
     from agentflow.graph.plan import PlanNode

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from agentflow.errors import ContractError, RunCancelled
 from agentflow.run.decide import Bail, Failure, Suspend
-from agentflow.run.effects import VisitRecord, effect, emit
+from agentflow.run.effects import effect, emit
 from agentflow.run.sublog import SubLog
 from agentflow.run.suspension import answer_of, request_of
+from agentflow.run.visit_record import VisitRecord
 
 if TYPE_CHECKING:
     from agentflow.graph.limits import Uses

@@ -11,101 +11,30 @@ import json
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
 from agentflow.errors import BudgetExceeded, Divergence
 from agentflow.graph.codec import Unstorable, encoded
+from agentflow.run.decide import UNRECOVERABLE, unwrapped
 from agentflow.run.facts import limit_data
-from agentflow.run.journal import restored, stored
+from agentflow.run.failed_effect import failure_data
+from agentflow.run.journal import stored
+from agentflow.run.visit_record import Recorded, add_to
 
 if TYPE_CHECKING:
     from agentflow.run.context import NodeContext
-    from agentflow.run.journal import Journal
 
 __all__ = [
     "Calls",
     "Performance",
-    "VisitRecord",
     "check",
     "effect",
     "emit",
     "keep",
     "performing",
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class _Recorded:
-    kind: str
-    digest: str
-    value: Any
-    own: bool
-
-
-class VisitRecord:
-    """What one visit has done so far: its effects by key, and what it spent, attempts included.
-
-    Args:
-        journal: The journal of a durable run, which may know more from before a crash.
-        place: The place of the visit.
-
-    Attributes:
-        spent: What the visit, and everything below it, has spent.
-        loose: What of that belongs to nothing that is recorded yet, and to no effect that is under way.
-        task: The task that runs the visit's body, where that is not the frame's own.
-    """
-
-    __slots__ = ("_effects", "_journal", "_locks", "_place", "loose", "spent", "task")
-
-    def __init__(self, journal: Journal | None = None, place: str = "") -> None:
-        self._effects: dict[str, _Recorded] = {}
-        self._locks: dict[str, anyio.Lock] = {}
-        self._journal = journal
-        self._place = place
-        self.task: int | None = None
-        self.spent: dict[str, float] = {} if journal is None else dict(journal.spent_at(place))
-        self.loose: dict[str, float] = {}
-
-    def find(self, key: str) -> _Recorded | None:
-        """The effect that was recorded under `key`.
-
-        Raises:
-            IncompatibleRun: Its value cannot be restored.
-        """
-        known = self._effects.get(key)
-        if known is None and self._journal is not None:
-            past = self._journal.effect_of(self._place, key)
-            if past is not None:
-                value = restored(f"the {past.kind} effect {key!r}", past.data)
-                known = self._effects[key] = _Recorded(past.kind, past.digest, value, past.own)
-        return known
-
-    def keep(self, key: str, recorded: _Recorded) -> None:
-        """Record an effect that was done."""
-        self._effects[key] = recorded
-
-    def lose(self, spent: Mapping[str, float]) -> None:
-        """Count what was spent in or below the visit by what is not recorded itself: it failed, or was cancelled."""
-        for limit, amount in spent.items():
-            _add(self.loose, limit, amount)
-
-    def take_loose(self) -> dict[str, float]:
-        """What is to be recorded with the next entry of the visit."""
-        loose, self.loose = self.loose, {}
-        return loose
-
-    def own_keys(self) -> Iterator[str]:
-        """The keys of the effects that the visit's own task has done, before a crash and since, in their order."""
-        if self._journal is not None:
-            yield from self._journal.own_effects_at(self._place)
-        yield from (key for key, effect in self._effects.items() if effect.own)
-
-    def lock(self, key: str) -> anyio.Lock:
-        """The lock under which the effect `key` is done, so that it is done once."""
-        return self._locks.setdefault(key, anyio.Lock())
 
 
 class Calls:
@@ -222,9 +151,9 @@ class Performance:
         """
         check(self._ctx, limit, amount)
         self._ctx.ledger.spend(limit, amount)
-        _add(self._spent, limit, amount)
+        add_to(self._spent, limit, amount)
         for visit in _upwards(self._ctx):
-            _add(visit.record.spent, limit, amount)
+            add_to(visit.record.spent, limit, amount)
 
     def note(self, limit: str, amount: float) -> None:
         """Count what is known only after it was used.
@@ -232,7 +161,7 @@ class Performance:
         Raises:
             BudgetExceeded: The limit is passed; the amount is counted all the same.
         """
-        _add(self._spent, limit, amount)
+        add_to(self._spent, limit, amount)
         try:
             self._ctx.ledger.note(limit, amount)
         except BudgetExceeded as error:
@@ -242,12 +171,31 @@ class Performance:
     def take_over(self, spent: Mapping[str, float]) -> None:
         """Have what was counted elsewhere recorded with this effect."""
         for limit, amount in spent.items():
-            _add(self._spent, limit, amount)
+            add_to(self._spent, limit, amount)
 
     def lose(self) -> None:
         """End without a value: what was spent is spent, and recorded with what comes next."""
         self._ctx.record.lose(self._spent)
         self._spent = {}
+
+    async def failed(self, error: Exception) -> None:
+        """Record that the effect failed, unless its error ends the run, or the run is over."""
+        ctx = self._ctx
+        journal = ctx.frame.run.journal
+        if journal is None or self.recorded or ctx.over or ctx.signal.fired:
+            return
+        if isinstance(unwrapped(error), UNRECOVERABLE):
+            return
+        body = {
+            **ctx.where,
+            "key": self._key,
+            "kind": self._kind,
+            **failure_data(error),
+            "spent": self._spent,
+            "seconds": ctx.run.seconds,
+        }
+        self._spent = {}
+        await journal.write("effect_failed", body)
 
     async def keep(self, value: Any) -> None:
         """Record what the effect gave; in a durable run it cannot be lost any more after that.
@@ -273,7 +221,7 @@ class Performance:
             }
             await journal.write("effect", body)
         self._spent = {}
-        recorded = _Recorded(self._kind, self._digest, value, own)
+        recorded = Recorded(self._kind, self._digest, value, own)
         self._ctx.record.keep(self._key, recorded)
         self.value = value
 
@@ -292,14 +240,15 @@ async def performing(
         performance = Performance(ctx, kind, key, request)
         if performance.recorded:
             emit(ctx, "effect.replayed", data={"kind": kind, "key": key})
+        elif ctx.frame.run.journal is not None:
+            ctx.frame.run.journal.performing(ctx, kind, key)
         try:
             yield performance
+        except Exception as error:
+            await performance.failed(error)
+            raise
         finally:
             performance.lose()
-
-
-def _add(amounts: dict[str, float], limit: str, amount: float) -> None:
-    amounts[limit] = amounts.get(limit, 0) + amount
 
 
 def check(ctx: NodeContext, limit: str, amount: float = 1) -> None:

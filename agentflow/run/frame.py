@@ -32,10 +32,10 @@ from agentflow.run.redo import (
 if TYPE_CHECKING:
     from agentflow.graph.frozen import State
     from agentflow.graph.plan import Plan, PlanNode, PlanRoute
-    from agentflow.run.effects import VisitRecord
     from agentflow.run.ledger import Ledger
     from agentflow.run.run import Run
     from agentflow.run.signal import CancelSignal
+    from agentflow.run.visit_record import VisitRecord
 
 __all__ = ["Frame"]
 

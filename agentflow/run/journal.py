@@ -4,7 +4,7 @@ Because routing is a function of committed state and everything else is an effec
 opened again makes the same visits from them, without running a body, and goes on where they end.
 
 Kinds of entries: `started` (the input), `visit` (a committed update and the route taken), `failed` (a failure and its error node),
-`edited` (a state that was changed in a fork), `attempt` (a failed try, another follows), `effect` (the recorded result of an effect), `resumed` (another driver took over), `suspended`
+`edited` (a state that was changed in a fork), `attempt` (a failed try, another follows), `effect` (the recorded result of an effect), `effect_failed` (its error), `resumed` (another driver took over), `suspended`
 (what the run waits for), `answered` (an answer), `ended` (the result or the error), and `snapshot` (everything up to here, so that opening need not go further back).
 """
 
@@ -26,11 +26,12 @@ from agentflow.run.entries import SNAPSHOT, Claim, Entry, StoredStatus
 
 if TYPE_CHECKING:
     from agentflow.graph.plan import PlanNode
-    from agentflow.run.effects import VisitRecord
+    from agentflow.run.context import NodeContext
     from agentflow.run.frame import Frame
     from agentflow.run.ports import Store
+    from agentflow.run.visit_record import VisitRecord
 
-__all__ = ["Journal", "PastEffect", "restored", "stored"]
+__all__ = ["Journal", "PastEffect", "is_below", "place_of", "restored", "stored"]
 
 
 def stored(where: str, value: Any) -> Any:
@@ -116,21 +117,21 @@ class Journal:
         if "seconds" in body:
             self.used["seconds"] = body["seconds"]
         if "spent" in body:
-            self._count(_place_of(body), body["spent"])
+            self._count(place_of(body), body["spent"])
         match entry.kind:
             case "started":
                 self.started = body
             case "visit" | "failed":
-                self._end(_place_of(body))
+                self._end(place_of(body))
                 self._visits.setdefault(body["frame"], deque()).append({"kind": entry.kind, **body})
                 self._weight += len(entry.body)
             case "edited":
                 self._visits[body["frame"]][-1]["update"] = body["update"]
             case "attempt":
-                self._begin(_place_of(body)).attempts = body["attempt"]
+                self._begin(place_of(body)).attempts = body["attempt"]
             case "effect":
                 past = PastEffect(body["kind"], body["digest"], body["value"], body["own"])
-                self._begin(_place_of(body)).effects[body["key"]] = past
+                self._begin(place_of(body)).effects[body["key"]] = past
             case "suspended":
                 for place, spent in body["places"].items():
                     self._begin(place)
@@ -158,9 +159,9 @@ class Journal:
     def _end(self, place: str) -> None:
         """Forget what is recorded below a visit that has ended: nobody will ask for it again."""
         self._begun.pop(place, None)
-        for inside in [found for found in self._begun if _is_below(found, place)]:
+        for inside in [found for found in self._begun if is_below(found, place)]:
             del self._begun[inside]
-        for inside in [found for found in self._visits if found and _is_below(found, place)]:
+        for inside in [found for found in self._visits if found and is_below(found, place)]:
             del self._visits[inside]
 
     def visits_of(self, frame: str) -> deque[dict[str, Any]] | None:
@@ -171,10 +172,13 @@ class Journal:
         """Whether a frame or a visit had begun, and had not ended, when the run was claimed here."""
         if not place:
             return self.snapshot is not None or bool(self._begun or self._visits)
-        return any(_is_below(found, place) for found in (*self._begun, *self._visits))
+        return any(is_below(found, place) for found in (*self._begun, *self._visits))
 
     def entering(self, frame: Frame, node: PlanNode, visit: int) -> None:
         """A visit that is not recorded is about to be made: to go on, or not, as other journals may want it."""
+
+    def performing(self, ctx: NodeContext, kind: str, key: str) -> None:
+        """An effect that is not recorded is about to be done; see `entering`."""
 
     def effect_of(self, place: str, key: str) -> PastEffect | None:
         """The effect that was recorded under a key by a visit that has not ended."""
@@ -221,7 +225,7 @@ class Journal:
         """
         await self.write_all([(kind, body)], status=status, due=due)
         if self._waiting and kind in ("visit", "failed"):
-            self._waiting.pop(_place_of(body), None)
+            self._waiting.pop(place_of(body), None)
 
     async def write_all(
         self,
@@ -286,7 +290,8 @@ _LEAST_WEIGHT: Final = 64 * 1024
 """Bytes of entries below which no snapshot is taken: they are gone through in no time."""
 
 
-def _place_of(body: Mapping[str, Any]) -> str:
+def place_of(body: Mapping[str, Any]) -> str:
+    """The place of the visit that an entry belongs to."""
     return f"{body['frame']}/{body['node']}#{body['visit']}"
 
 
@@ -299,7 +304,8 @@ def _upwards(place: str) -> Iterator[str]:
         place = f"{above}/{_VISIT.match(step)[0]}" if step else ""  # type: ignore[index]
 
 
-def _is_below(inner: str, place: str) -> bool:
+def is_below(inner: str, place: str) -> bool:
+    """Whether a frame or a visit is that of a visit, or of something inside of it."""
     # The frame of a visit's first attempt is the visit's place; those of further ones end in `.2`, `.3` …, and those of
     # branches in their key, as in `[weather]`.
     return inner == place or inner.startswith((f"{place}/", f"{place}.", f"{place}["))
