@@ -12,8 +12,10 @@ import agentflow
 from agentflow.cli import (
     cancel,
     explain,
+    export,
     graph,
     prune,
+    replay,
     resume,
     run,
     runs,
@@ -40,6 +42,8 @@ app.command("show")(show.show)
 app.command("resume")(resume.resume)
 app.command("cancel")(cancel.cancel)
 app.command("prune")(prune.prune)
+app.command("export")(export.export)
+app.command("replay")(replay.replay)
 app.command("schema")(schema.schema)
 
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 from agentflow.graph.finding_schema import finding_schema
 from agentflow.graph.spec.policies import policy_schema
 from agentflow.graph.spec.schema import workflow_schema
+from agentflow.run.export import exported_run_schema
 from agentflow.run.fact_json import fact_schema
 
 __all__ = ["SCHEMAS"]
@@ -21,5 +22,6 @@ SCHEMAS: Final[Mapping[str, Callable[[], dict[str, Any]]]] = {
     "policy": policy_schema,
     "finding": finding_schema,
     "fact": fact_schema,
+    "run": exported_run_schema,
 }
 """What makes the schema `NAME.schema.json`."""
