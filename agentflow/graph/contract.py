@@ -21,7 +21,7 @@ _PLAIN_TYPES = (int, str, float, bool, bytes, type(None))
 
 
 class Contract:
-    """A compiled check of values against a type; `accept` validates and freezes.
+    """A check of values against a type, compiled by pydantic; `accept` validates and freezes.
 
     Args:
         annotation: The type.
@@ -49,20 +49,38 @@ class Contract:
         self.annotation = annotation
         self.exact = exact
         self._schema = schema
-        if validate is None:
-            adapter = _adapter_of(annotation, config or {})
-            validate = adapter.validator.validate_python
-            self._schema = adapter.core_schema
-            if not config and any(annotation is kind for kind in _PLAIN_TYPES):
-                self.exact = annotation
-        self.validate = validate
         self.accept: Callable[[Any], Any] = self._accept
+        if validate is not None:
+            self.validate = validate
+        elif not config and any(annotation is kind for kind in _PLAIN_TYPES):
+            self.exact = annotation
+            # pydantic takes these whatever happens, and is slow to load: a definition can do without it.
+            self.validate = self._compile_and_validate
+        else:
+            self._compile(config or {})
+
+    def compile(self) -> None:
+        """Make the check, where that was put off, so that no run has to wait for it."""
+        if self.validate == self._compile_and_validate:
+            self._compile({})
+
+    def _compile(self, config: Mapping[str, Any]) -> None:
+        adapter = _adapter_of(self.annotation, config)
+        self.validate = adapter.validator.validate_python
+        self._schema = adapter.core_schema
+
+    def _compile_and_validate(self, value: Any) -> Any:
+        if type(value) is self.exact:
+            return value
+        self._compile({})
+        return self.validate(value)
 
     def _accept(self, value: Any) -> Any:
         return freeze(self.validate(value))
 
     def each(self) -> Contract:
         """The contract of a list of which every item satisfies this one."""
+        self.compile()
         validate = self.validate
         return Contract(
             list[Any],

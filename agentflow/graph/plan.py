@@ -130,6 +130,10 @@ class Plan:
         self.with_default = schema.with_default()
         self.state_class = State.with_attributes(schema.fields) if schema.attributes else State
         self.result = result_contract(workflow.result)
+        self.result.compile()
+        for spec in schema.fields.values():
+            spec.value.compile()
+            spec.delta.compile()
         for node in self.nodes.values():
             self._resolve(node)
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 import pytest
 from hypothesis import given, strategies as st
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from agentflow.errors import ContractError
 from agentflow.graph.contract import ANY, Contract, contract_error, reason_of
@@ -42,6 +42,41 @@ def test_validation_alone_leaves_values_ordinary() -> None:
 @pytest.mark.parametrize("hint", [int, str, float, bool, bytes, type(None)])
 def test_a_plain_type_is_recognised_without_validation(hint: type) -> None:
     assert Contract(hint).exact is hint
+
+
+PLAIN_VALUES: list[tuple[type, Any]] = [
+    *((int, 3), (int, "3"), (int, 3.0), (int, "three"), (int, True), (int, 3.5)),
+    *((str, "a"), (str, "\ud800"), (str, 1), (float, 1), (float, "nan"), (float, float("inf"))),
+    *((bool, True), (bool, "yes"), (bool, 2), (bytes, b"a"), (bytes, "a")),
+    *((type(None), None), (type(None), 0)),
+]
+
+
+@pytest.mark.parametrize(("hint", "value"), PLAIN_VALUES)
+def test_a_plain_type_is_checked_alike_before_and_after_it_is_compiled(
+    hint: type, value: Any
+) -> None:
+    put_off, compiled = Contract(hint), Contract(hint)
+    compiled.compile()
+    expected = _outcome(TypeAdapter[Any](hint).validate_python, value)
+    assert _outcome(put_off.accept, value) == expected
+    assert _outcome(compiled.accept, value) == expected
+
+
+def test_the_contract_of_a_list_of_a_plain_type_is_compiled_with_it() -> None:
+    contract = Contract(int)
+    items = contract.each()
+    check = contract.validate
+    assert items.accept(["1", 2]) == [1, 2]
+    assert contract.validate is check
+
+
+def _outcome(check: Callable[[Any], Any], value: Any) -> tuple[type, str]:
+    try:
+        found = check(value)
+    except ValidationError as error:
+        return ValidationError, str(error)
+    return type(found), repr(found)
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,35 @@ def _after_agentflow() -> set[str]:
     return modules_after("import agentflow")
 
 
+SMALL = """
+from typing import TypedDict
+from agentflow import define_workflow, field, node, route
+
+State = TypedDict("State", {"x": int, "text": str})
+
+async def look(state):
+    return {"x": 1}
+
+ways = [route.deliver("x", when=field("x") > 1), route.to("look")]
+small = define_workflow("small", nodes=[node(look, requires=["text"], provides=["x"], starts_round=True, routes=ways)],
+    state=State, inputs=["text"], result=int, max_rounds=3)
+"""
+
+
+@pytest.mark.parametrize("heavy", ["anyio", "asyncio", "pydantic", "pydantic_core"])
+def test_a_first_small_definition_loads_nothing_that_only_a_run_needs(heavy: str) -> None:
+    assert heavy not in _after_a_definition()
+
+
+def test_an_engine_has_loaded_what_its_runs_need() -> None:
+    assert "pydantic" in modules_after(f"{SMALL}\nfrom agentflow import Engine\nEngine(small)")
+
+
+@cache
+def _after_a_definition() -> set[str]:
+    return modules_after(SMALL)
+
+
 def test_the_definition_knows_nothing_of_the_run() -> None:
     every_room = [
         ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
