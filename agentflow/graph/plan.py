@@ -47,6 +47,7 @@ class PlanNode:
 
     __slots__ = (
         "always",
+        "exact",
         "function",
         "id",
         "index",
@@ -78,6 +79,8 @@ class PlanNode:
         self.writes: dict[str, FieldSpec] = (
             {name: spec.gathering() for name, spec in fields.items()} if node.branches else fields
         )
+        # Of a field whose plain type says it all, nothing more is asked at a visit.
+        self.exact = {name: spec.delta.exact for name, spec in self.writes.items()}
         self.reducing = any(spec.reducer is not None for spec in self.writes.values())
         self.kind: Kind | None = node.kind
         self.function: Callable[..., Any] = node

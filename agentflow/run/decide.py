@@ -175,18 +175,18 @@ def fresh_values(node: PlanNode, update: Any) -> dict[str, Any]:
     elif type(update) is not dict:
         update = _read(node, update)
     values: dict[str, Any] = {}
-    writes = node.writes
+    exact = node.exact
     for name, value in update.items():
-        spec = writes.get(name)
+        if exact.get(name) is type(value):
+            values[name] = value
+            continue
+        spec = node.writes.get(name)
         if spec is None:
             raise ContractError(_undeclared(node, name))
-        if type(value) is spec.delta.exact:
-            values[name] = value
-        else:
-            try:
-                values[name] = spec.delta.accept(value)
-            except Exception as error:
-                raise contract_error(f"{_name(node)}, field {name!r}", value, error) from error
+        try:
+            values[name] = spec.delta.accept(value)
+        except Exception as error:
+            raise contract_error(f"{_name(node)}, field {name!r}", value, error) from error
     for name in node.provides:
         if name not in values:
             raise ContractError(

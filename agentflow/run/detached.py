@@ -30,11 +30,12 @@ class Detached:
         done: Opens when the body has ended.
     """
 
-    __slots__ = ("_body", "_scope", "_wanted", "done", "error", "value")
+    __slots__ = ("_body", "_loop", "_scope", "_wanted", "done", "error", "value")
 
     def __init__(
         self, loop: Loop, body: Callable[[], Awaitable[Any]], *, context: Context | None = None
     ) -> None:
+        self._loop = loop
         self._body = body
         self._scope: anyio.CancelScope | None = None
         self._wanted = True
@@ -45,7 +46,7 @@ class Detached:
 
     async def _run(self) -> None:
         try:
-            with anyio.CancelScope() as scope:
+            with self._loop.scope() as scope:
                 self._scope = scope
                 if not self._wanted:
                     scope.cancel()

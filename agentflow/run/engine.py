@@ -164,10 +164,12 @@ class Engine(Generic[R]):
     async def _finish(self, run: Run[R]) -> R:
         run.begin()
         try:
-            return await run.result()
-        finally:
-            # Only if the caller itself was cancelled or has failed: the run must not outlive its call.
+            await run.settled()
+        except BaseException:
+            # The caller itself was cancelled: the run must not outlive its call.
             await run.stop("its caller was cancelled")
+            raise
+        return run.outcome()
 
     def start(
         self, input: Mapping[str, Any] | None = None, **options: Unpack[RunOptions]
@@ -362,7 +364,7 @@ class Engine(Generic[R]):
     ) -> Run[R]:
         if options:
             check_options(options)
-        more = tuple(as_observer(observer) for observer in options.get("observers", ()))
+        more = tuple(map(as_observer, options.get("observers", ())))
         budget = options.get("budget")
         if budget is None:
             budget = self.budget

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import sys
 from collections.abc import Callable, Coroutine
 from contextvars import Context
 from typing import Any, Protocol
+
+import anyio
 
 __all__ = ["Latch", "Loop", "current_loop", "in_loop"]
 
@@ -35,6 +38,9 @@ class Loop(Protocol):
 
     def spawn(self, body: Body, context: Context) -> None:
         """Run `body`, which must not raise, in a task that nobody owns, and in `context`: not in a copy of it."""
+
+    def scope(self) -> anyio.CancelScope:
+        """A cancel scope for the calling task, which this loop runs."""
 
     def latch(self) -> Latch:
         """A closed latch."""
@@ -66,7 +72,23 @@ def in_loop() -> bool:
 
 
 _alive: set[asyncio.Task[None]] = set()
-"""asyncio keeps only weak references to its tasks."""
+"""asyncio keeps only weak references to the tasks that wait for something."""
+
+
+async def _run(body: Body) -> None:
+    # A callback at the task's end would do for this too, and cost every run one more call through the loop.
+    task: Any = asyncio.current_task()
+    _alive.add(task)
+    try:
+        await body()
+    finally:
+        _alive.discard(task)
+
+
+@functools.cache
+def _asyncio_scope() -> type[anyio.CancelScope]:
+    # `anyio.CancelScope` finds out each time which loop is running, which takes most of what a scope costs.
+    return type(anyio.CancelScope())
 
 
 class _AsyncioLoop:
@@ -76,9 +98,10 @@ class _AsyncioLoop:
         self._loop = loop
 
     def spawn(self, body: Body, context: Context) -> None:
-        task = self._loop.create_task(body(), context=context)
-        _alive.add(task)
-        task.add_done_callback(_alive.discard)
+        self._loop.create_task(_run(body), context=context)
+
+    def scope(self) -> anyio.CancelScope:
+        return _asyncio_scope()()
 
     def latch(self) -> Latch:
         return _AsyncioLatch(self._loop)
@@ -120,6 +143,9 @@ class _TrioLoop:
 
     def spawn(self, body: Body, context: Context) -> None:
         self._trio.lowlevel.spawn_system_task(body, context=context)
+
+    def scope(self) -> anyio.CancelScope:
+        return anyio.CancelScope()
 
     def latch(self) -> Latch:
         return _TrioLatch(self._trio.Event())

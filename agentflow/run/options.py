@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, MutableMapping
-from typing import TYPE_CHECKING, Any, TypedDict
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
+from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 from agentflow.graph.limits import Budget
 from agentflow.run.signal import CancelSignal
@@ -48,21 +48,25 @@ class RunOptions(ResumeOptions, total=False):
     run_id: str | None
 
 
+_KINDS: Final[Mapping[str, tuple[type, str]]] = {
+    "run_id": (str, "a text"),
+    "signal": (CancelSignal, "a CancelSignal"),
+    "budget": (Budget, "a Budget"),
+    "context": (MutableMapping, "a dict"),
+}
+
+
 def check_options(options: RunOptions) -> None:
     """Refuse an option that is of the wrong kind.
 
     Raises:
         TypeError: One is; says which.
     """
-    wanted_kinds = (
-        ("run_id", str, "a text"),
-        ("signal", CancelSignal, "a CancelSignal"),
-        ("budget", Budget, "a Budget"),
-        ("context", MutableMapping, "a dict"),
-    )
-    for name, kind, wanted in wanted_kinds:
-        value = options.get(name)
-        if value is not None and not isinstance(value, kind):
+    for name, value in options.items():
+        if value is None or name not in _KINDS:
+            continue
+        kind, wanted = _KINDS[name]
+        if not isinstance(value, kind):
             raise TypeError(f"{name}={value!r}: it is {wanted}, or None")
     sink = options.get("sink")
     if sink is not None and not callable(getattr(sink, "send", None)):

@@ -52,6 +52,8 @@ class Roster(Generic[R]):
             self._waiting.remove(run)
             return
         del self._running[run.id]
+        if not self._waiting:
+            return
         heir = next((other for other in self._waiting if other.id == run.id), None)
         if heir is not None:
             self._waiting.remove(heir)

@@ -66,6 +66,15 @@ class Run(Generic[R]):
         models: The engine's models as they were when the run was made.
     """
 
+    # With slots, because Python shares no table of names among objects with more than thirty of them.
+    __slots__ = (
+        *("__weakref__", "bus", "clock", "context", "deps", "due", "engine", "id", "identity"),
+        *("journal", "ledger", "loop", "models", "monotonic", "pause_at", "requests", "signal"),
+        *("sink", "status", "thread", "_answers", "_began", "_error", "_frame", "_input"),
+        *("_interrupted", "_leaving", "_observers", "_overtime", "_parting", "_read", "_settled"),
+        *("_settling", "_task", "_value", "_variables", "_watchers"),
+    )
+
     def __init__(
         self,
         engine: Engine[R],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import Context
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agentflow.graph.limits import Budget, Uses
 from agentflow.graph.node import node
@@ -19,6 +19,9 @@ from agentflow.run.frame import Frame
 from agentflow.run.loop import Body, Latch, current_loop
 from agentflow.run.ports import Authorize, Clock, Observer, Sink
 from agentflow.run.signal import CancelSignal
+
+if TYPE_CHECKING:
+    import anyio
 
 __all__ = ["fake_context"]
 
@@ -98,6 +101,9 @@ class _LoopOfTheMoment:
 
     def spawn(self, body: Body, context: Context) -> None:
         current_loop().spawn(body, context)
+
+    def scope(self) -> anyio.CancelScope:
+        return current_loop().scope()
 
     def latch(self) -> Latch:
         return current_loop().latch()

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import weakref
 from collections.abc import AsyncIterator
-from contextvars import ContextVar, Token
+from contextvars import ContextVar, Token, copy_context
 from typing import Any
 
 import anyio
@@ -15,6 +16,7 @@ import structlog
 from anyio import wait_all_tasks_blocked
 
 from agentflow import Engine, Fact, RunCancelled
+from agentflow.run.loop import current_loop
 from tests.run.clock import HandClock
 from tests.run.workflows import alone, line, nothing
 
@@ -113,6 +115,26 @@ async def test_a_stream_that_is_dropped_half_read_cancels_its_run() -> None:
     gc.collect()
     await wait_all_tasks_blocked()
     assert kept[0].status == "cancelled"
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_task_that_nobody_owns_goes_on_although_nobody_holds_what_it_waits_for() -> None:
+    waits: list[weakref.ref[asyncio.Future[None]]] = []
+    ended = anyio.Event()
+
+    async def wait_for_nobody() -> None:
+        future = asyncio.get_running_loop().create_future()
+        waits.append(weakref.ref(future))
+        await future
+        ended.set()
+
+    current_loop().spawn(wait_for_nobody, copy_context())
+    await wait_all_tasks_blocked()
+    gc.collect()
+    waiting = waits[0]()
+    assert waiting is not None
+    waiting.set_result(None)
+    await ended.wait()
 
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
