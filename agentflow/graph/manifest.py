@@ -7,7 +7,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Set
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_origin
 
 from agentflow.graph.condition import PRESENCE, AllOf, AnyOf, Condition, Not, Test
 from agentflow.graph.kinds import kind_name
@@ -39,6 +39,10 @@ def manifest(workflow: Workflow[Any]) -> dict[str, Any]:
         "on_error": workflow.on_error,
         "on_limit": workflow.on_limit,
         "policies": [policy_data(policy) for policy in workflow.policies],
+        "migrations": {
+            version: {"change": callable_name(one.change), "nodes": dict(one.nodes)}
+            for version, one in workflow.migrations.items()
+        },
         "waive": dict(workflow.waive),
         "nodes": [_node(node) for node in workflow.nodes],
     }
@@ -50,7 +54,7 @@ def fingerprint(workflow: Workflow[Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-_LABELS = frozenset({"description", "metadata", "policies", "version", "waive"})
+_LABELS = frozenset({"description", "metadata", "migrations", "policies", "version", "waive"})
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
@@ -103,6 +107,7 @@ def _node(node: Node) -> dict[str, Any]:
         "provides": list(node.provides),
         "may_provide": list(node.may_provide),
         "run": None if node.run is None else callable_name(node.run),
+        "options": _options(node.run),
         "kind": None if node.kind is None else _kind(node.kind),
         "routes": [_route(route) for route in node.routes],
         "starts_round": node.starts_round,
@@ -123,6 +128,22 @@ def _node(node: Node) -> dict[str, Any]:
         "metadata": dict(node.metadata),
         "waive": dict(node.waive),
     }
+
+
+def _options(function: object) -> dict[str, Any]:
+    """What a function that is a dataclass was made with, as that of `ask` is."""
+    if not dataclasses.is_dataclass(function):
+        return {}
+    return {
+        option.name: _plain(getattr(function, option.name))
+        for option in dataclasses.fields(function)
+    }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, type) or get_origin(value) is not None:
+        return type_name(value)
+    return callable_name(value) if callable(value) else value
 
 
 def policy_data(policy: Policy) -> dict[str, Any]:

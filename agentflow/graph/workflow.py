@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from agentflow.errors import DefinitionError, SpecError
+from agentflow.graph.migration import Migration, migrations_of
 from agentflow.graph.node import Node
 from agentflow.graph.place import Place, calling_place
 from agentflow.graph.policy import Policy
@@ -51,6 +52,7 @@ class Workflow(Generic[R]):
         version: The author's version of the definition.
         description: What it is for.
         policies: What must hold on every path.
+        migrations: How runs of older versions are taken over, by the old version.
         waive: Codes of findings that are accepted anywhere in it, each with the reason.
         doubts: Codes of findings that may be wrong because something is not known, each with the reason.
     """
@@ -69,6 +71,9 @@ class Workflow(Generic[R]):
     version: str = "1"
     description: str = ""
     policies: tuple[Policy, ...] = ()
+    migrations: Mapping[str, Migration] = dataclasses.field(
+        default_factory=lambda: MappingProxyType({})
+    )
     waive: Mapping[str, str] = dataclasses.field(default_factory=lambda: MappingProxyType({}))
     doubts: Mapping[str, str] = dataclasses.field(default_factory=lambda: MappingProxyType({}))
     slips: tuple[str, ...] = ()
@@ -189,6 +194,7 @@ def define_workflow(
     version: str = "1",
     description: str = "",
     policies: Iterable[Policy] = (),
+    migrations: Mapping[str, Any] | None = None,
     waive: Mapping[str, str] | None = None,
 ) -> Workflow[R]: ...
 @overload
@@ -207,6 +213,7 @@ def define_workflow(
     version: str = "1",
     description: str = "",
     policies: Iterable[Policy] = (),
+    migrations: Mapping[str, Any] | None = None,
     waive: Mapping[str, str] | None = None,
 ) -> Workflow[Any]: ...
 def define_workflow(
@@ -224,6 +231,7 @@ def define_workflow(
     version: str = "1",
     description: str = "",
     policies: Iterable[Policy] = (),
+    migrations: Mapping[str, Any] | None = None,
     waive: Mapping[str, str] | None = None,
 ) -> Workflow[Any]:
     """Define a workflow and prove that it can run.
@@ -243,6 +251,7 @@ def define_workflow(
         version: The version of the definition, recorded with every run.
         description: What the workflow is for.
         policies: What must hold on every path, as made by `must_pass` and its kin.
+        migrations: How stored runs of older versions go on: by the old version, a function of the state, or a `Migration`.
         waive: Codes of findings that are accepted, each with the reason.
 
     Raises:
@@ -263,6 +272,7 @@ def define_workflow(
         version=version,
         description=description,
         policies=policies,
+        migrations=migrations,
         waive=waive,
     )
     report = workflow.report
@@ -336,6 +346,7 @@ def assemble(
     version: str = "1",
     description: str = "",
     policies: Iterable[Policy] = (),
+    migrations: Mapping[str, Any] | None = None,
     waive: Mapping[str, str] | None = None,
     **unknown: Any,
 ) -> Workflow[Any]:
@@ -354,6 +365,8 @@ def assemble(
         may = tuple(name for name in schema.fields if name not in must and name not in written)
     if entry is None:
         entry = found[0].id if found else ""
+    taken_over, wrong = migrations_of(slips.mapping("migrations", migrations))
+    slips.found += wrong
     return Workflow(
         id=identifier(id),
         nodes=found,
@@ -371,6 +384,7 @@ def assemble(
         policies=slips.items(
             "policies", policies, Policy, made="make it with must_pass(…) or its kin"
         ),
+        migrations=MappingProxyType(taken_over),
         waive=slips.mapping("waive", waive),
         slips=tuple(slips.found),
         place=place,

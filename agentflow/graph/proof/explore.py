@@ -51,6 +51,7 @@ class Walk:
         start: What the monitor has seen before the first node.
         kept: Fields that matter at the ends.
         exact: Keep every round of a point apart, instead of the first only.
+        begin: Where paths begin, with the rounds that are open there; default: at the entry.
     """
 
     workflow: Workflow[Any]
@@ -60,6 +61,7 @@ class Walk:
     start: int = 0
     kept: frozenset[str] = frozenset()
     exact: bool = False
+    begin: tuple[Place, ...] = ()
     merged: bool = field(default=False, init=False)
     came: dict[Place, tuple[Place, Step] | None] = field(default_factory=dict, init=False)
     lacks: list[tuple[Lack, Place]] = field(default_factory=list, init=False)
@@ -79,6 +81,7 @@ class Walk:
         self._apart: dict[tuple[str, int], set[Point]] = {}
         self._loose: dict[tuple[str, int], Point] = {}
         self.first = self._first()
+        self._starts = [(self._begun(point), round) for point, round in self.begin]
         if self.rounds is None:
             stated = self.workflow.max_rounds
             self.rounds = 1 if stated is None else stated
@@ -190,6 +193,13 @@ class Walk:
             self.merged, visited = True, None
         return self._intern(Point(workflow.entry, freeze_box(kept), visited, seen=self.start))
 
+    def _begun(self, point: Point) -> Point:
+        """A point of elsewhere as one of this walk."""
+        box = self.picture.keep(dict(point.box), self.live.before[point.node])
+        known = self.first.visited is not None and point.visited is not None
+        visited = point.visited & self._boundaries if known and point.visited is not None else None
+        return self._intern(point._replace(box=freeze_box(box), visited=visited))
+
     def _intern(self, point: Point) -> Point:
         """The point itself, or, above the cap, the one into which the points of its node are merged."""
         key = point.node, point.seen
@@ -215,14 +225,14 @@ class Walk:
         assert self.rounds is not None
         rounds = self.rounds
         exact = self.exact
-        if self.workflow.on_limit is not None and not exact:
+        if self.workflow.on_limit is not None and not exact and not self._starts:
             shorter = self._shorter(rounds)
             exact = shorter is not None
             rounds = rounds if shorter is None else shorter
         best: dict[Point, float] = {}
-        start = self.first, 1
-        self.came[start] = None
-        queue: deque[Place] = deque([start])
+        starts: list[Place] = self._starts or [(self.first, 1)]
+        self.came.update(dict.fromkeys(starts))
+        queue: deque[Place] = deque(starts)
         while queue:
             place = queue.popleft()
             point, round = place

@@ -17,6 +17,7 @@ from agentflow.errors import SpecError
 from agentflow.graph.branching import map_each, parallel, race, subflow
 from agentflow.graph.findings import Finding
 from agentflow.graph.limits import Retry, Uses
+from agentflow.graph.migration import Migration
 from agentflow.graph.node import Node, make_node
 from agentflow.graph.place import Place
 from agentflow.graph.route import Route
@@ -134,6 +135,10 @@ class _Part:
                 policy_of(policy, self.file, below(pointer, "policies", i), self._member)
                 for i, policy in enumerate(data.get("policies", ()))
             ],
+            migrations={
+                version: self._migration(one, below(pointer, "migrations", version))
+                for version, one in data.get("migrations", {}).items()
+            },
             **plain,
         )
         made = dataclasses.replace(made, doubts=gap.doubts)
@@ -144,6 +149,10 @@ class _Part:
             made = dataclasses.replace(made, open_inputs=True)
         self.reader.workflows.insert(at, made)
         return made
+
+    def _migration(self, data: Data, pointer: str) -> Migration:
+        change = self._function(data["change"], below(pointer, "change"))
+        return Migration(change, data.get("nodes", {}))
 
     def _state(self, data: Data, pointer: str) -> tuple[Any, Gap]:
         """The state schema, and what is not known of it."""

@@ -40,6 +40,7 @@ def workflow_schema() -> Data:
             "node": _node(),
             "route": _route(),
             **kind_definitions(),
+            "migration": _migration(),
             "retry": _retry(),
             "uses": _uses(),
             "policy": policy_definition(),
@@ -86,6 +87,11 @@ def _workflow() -> Data:
         ),
         "on_limit": text("The id of the node to enter, once, when rounds run out."),
         "policies": list_of({"$ref": "#/$defs/policy"}, "What must hold on every path."),
+        "migrations": {
+            "description": "How stored runs of older versions go on, by the old version.",
+            "type": "object",
+            "additionalProperties": {"$ref": "#/$defs/migration"},
+        },
         "waive": map_of({"type": "string"}, _WAIVE),
         "nodes": list_of(
             {"$ref": "#/$defs/node"},
@@ -156,6 +162,19 @@ def _route() -> Data:
     }
     return object_of(
         "route", "One way out of a node.", properties, **one_of("to", "deliver", "finish")
+    )
+
+
+def _migration() -> Data:
+    properties = {
+        "change": ref("name", "A function from the state of the old version to that of this."),
+        "nodes": map_of({"type": "string"}, "Nodes that have another id now: the old and the new."),
+    }
+    return object_of(
+        "migration",
+        "What makes a run of an older version one of this.",
+        properties,
+        required=("change",),
     )
 
 

@@ -10,6 +10,7 @@ from agentflow.graph.condition import Condition
 from agentflow.graph.kinds import Branch, Kind, MapEach, Parallel, Race, Subflow, kind_name
 from agentflow.graph.limits import Retry
 from agentflow.graph.manifest import policy_data
+from agentflow.graph.migration import Migration
 from agentflow.graph.node import Node
 from agentflow.graph.policy import Policy
 from agentflow.graph.route import Route
@@ -61,6 +62,12 @@ class Writer:
                 self._form(_policy, policy, below(pointer, "policies", at))
                 for at, policy in enumerate(workflow.policies)
             ]
+        if workflow.migrations:
+            where = below(pointer, "migrations")
+            data["migrations"] = {
+                version: self._migration(one, below(where, version))
+                for version, one in workflow.migrations.items()
+            }
         if workflow.waive:
             data["waive"] = dict(workflow.waive)
         data["nodes"] = [
@@ -101,6 +108,10 @@ class Writer:
         if node.waive:
             data["waive"] = dict(node.waive)
         return data
+
+    def _migration(self, migration: Migration, pointer: str) -> Data:
+        change = self._form(name_of, migration.change, below(pointer, "change"))
+        return {"change": change, "nodes": dict(migration.nodes)}
 
     def _kind(self, kind: Kind, pointer: str) -> Data:
         match kind:
