@@ -49,6 +49,7 @@ def both(*branches: Workflow[Any], **options: Any) -> Workflow[Any]:
     return unchecked("both", nodes=[parallel("fan", named, routes=[END], **options)])
 
 
+@pytest.mark.case("P028")
 async def test_all_branches_run_and_what_they_deliver_goes_to_the_fields_of_their_names() -> None:
     assert await both(giving("one", 1), giving("two", 2)).run() == {"a": 1, "b": 2}
 
@@ -136,6 +137,7 @@ async def test_what_branches_add_to_one_field_is_joined_in_declared_order_whiche
     assert await fan.run({"log": ["before"]}) == {"log": ["before", "a1", "a2", "b", "c"]}
 
 
+@pytest.mark.case("P031")
 async def test_every_reducer_joins_what_each_branch_added_and_not_what_it_was_given() -> None:
     start = {
         "log": ["x"],

@@ -212,3 +212,55 @@ async def test_nan_matches_no_comparison_and_a_type_can_keep_it_out(
     assert await workflow.run({"x": 3}) == "below"
     with pytest.raises(ContractError, match=refused_as):
         await workflow.run({"x": float("nan")})
+
+
+@pytest.mark.case("T005")
+async def test_a_step_that_is_skipped_by_a_route_is_seen_to_be_skipped() -> None:
+    async def begin(state: Any) -> Any:
+        return {"flag": state["flag"]}
+
+    def flow() -> Any:
+        ways = [route.to("extra", field("flag") == True), route.to("last")]  # noqa: E712
+        return unchecked(
+            "skipping",
+            nodes=[
+                node(begin, id="begin", provides=["flag"], routes=ways),
+                node(nothing, id="extra", routes=[route.to("last")]),
+                node(nothing, id="last", routes=[END]),
+            ],
+            inputs=["flag"],
+        )
+
+    for flag, path in ((True, ["begin", "extra", "last"]), (False, ["begin", "last"])):
+        seen = Recorder()
+        await flow().run({"flag": flag}, observers=[seen])
+        assert seen.visited() == path
+        taken = [fact.data["target"] for fact in seen.of("route.taken")]
+        assert taken == [*path[1:], None]
+
+
+@pytest.mark.case("P017")
+async def test_a_way_back_that_is_not_taken_holds_nothing_up() -> None:
+    async def work(state: Any) -> Any:
+        return {"ok": state.get("tries", 0) >= state["needed"]}
+
+    async def fix(state: Any) -> Any:
+        return {"tries": state.get("tries", 0) + 1}
+
+    workflow = unchecked(
+        "feedback",
+        nodes=[
+            node(
+                work,
+                id="work",
+                provides=["ok"],
+                starts_round=True,
+                routes=[route.finish(dict, field("ok") == True), route.to("fix")],  # noqa: E712
+            ),
+            node(fix, id="fix", provides=["tries"], routes=[route.to("work")]),
+        ],
+        inputs=["needed"],
+        max_rounds=3,
+    )
+    assert await workflow.run({"needed": 0}) == {"needed": 0, "ok": True}
+    assert (await workflow.run({"needed": 2}))["tries"] == 2
