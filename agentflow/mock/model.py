@@ -17,10 +17,13 @@ from agentflow.messages.chunk import (
 )
 from agentflow.messages.message import Message
 from agentflow.mock.chunking import Chunking
+from agentflow.mock.fault import MalformedAnswer
 from agentflow.mock.reply import MockReply
 from agentflow.mock.request import MockRequest
 from agentflow.mock.rule import Rule, no_match
+from agentflow.mock.usage import Usage, usage_of
 from agentflow.models.ports import ModelContext
+from agentflow.run.ports import Clock, SystemClock
 
 __all__ = ["MockModel", "echo"]
 
@@ -34,8 +37,10 @@ class MockModel:
     Args:
         rules: Tried in order.
         name: What facts and receipts call it.
-        usage: The figures that it reports where a reply has none of its own; without them it reports nothing.
+        usage: The figures that it reports where a reply has none of its own, or a function of the request and the reply, such
+            as `word_usage`, that tells at least input and output tokens; without them it reports nothing.
         chunking: How answers are cut into chunks.
+        clock: What replies with a `delay` or a `pace` wait by.
         keep: How many of the latest requests are kept.
 
     Attributes:
@@ -47,8 +52,9 @@ class MockModel:
         rules: Iterable[Rule],
         *,
         name: str = "mock",
-        usage: UsageChunk | None = None,
+        usage: Usage = None,
         chunking: Chunking | None = None,
+        clock: Clock | None = None,
         keep: int = 1000,
     ) -> None:
         self.rules = tuple(rules)
@@ -58,8 +64,9 @@ class MockModel:
         self.name = name
         self.usage = usage
         self.chunking = Chunking() if chunking is None else chunking
-        self.reports = frozenset() if usage is None else frozenset(usage.known())
+        self.reports = _reported(usage)
         self.requests: deque[MockRequest] = deque(maxlen=keep)
+        self._clock = SystemClock() if clock is None else clock
         self._uses: Counter[int] = Counter()
 
     def generate(self, request: MockRequest) -> MockReply:
@@ -83,14 +90,31 @@ class MockModel:
         """The provider's door: the reply, in chunks."""
         request = MockRequest(tuple(messages), context)
         reply = self.generate(request)
+        if reply.delay:
+            await self._clock.sleep(reply.delay)
+        started = False
         for chunk in self._chunks(reply, request):
+            if started and reply.pace:
+                await self._clock.sleep(reply.pace)
             # A model takes its time; whoever wants to cancel gets the chance between any two chunks.
             await anyio.lowlevel.checkpoint()
             yield chunk
+            started = started or chunk.type != "usage"
         if reply.error is not None:
             raise reply.error
+        match reply.fault:
+            case "reset":
+                raise ConnectionResetError("the mock model resets the connection on purpose")
+            case "stall":
+                await anyio.sleep_forever()
+            case "malformed":
+                raise MalformedAnswer
 
     def _chunks(self, reply: MockReply, request: MockRequest) -> Iterator[Chunk]:
+        usage = usage_of(self.usage, request, reply) if reply.usage is None else reply.usage
+        if usage is not None and usage.input_tokens is not None:
+            # Known before anything is said, and all that is known of an answer that breaks off.
+            yield UsageChunk(input_tokens=usage.input_tokens, cached_tokens=usage.cached_tokens)
         for piece in self.chunking.cut(reply.reasoning):
             yield ReasoningChunk(piece)
         for piece in self.chunking.cut(reply.text):
@@ -101,14 +125,20 @@ class MockModel:
             yield ToolCallChunk(index, id, call.name)
             for piece in self.chunking.cut(call.text):
                 yield ToolCallChunk(index, arguments=piece)
-        usage = self.usage if reply.usage is None else reply.usage
+        if reply.error is not None or reply.fault is not None:
+            return
         if usage is not None:
             yield usage
-        if reply.error is None and not reply.cut:
-            yield FinishChunk(reply.finish_reason)
+        yield FinishChunk(reply.finish_reason)
 
     def __repr__(self) -> str:
         return f"<MockModel {self.name!r}, {len(self.rules)} rules>"
+
+
+def _reported(usage: Usage) -> frozenset[str]:
+    if callable(usage):
+        return frozenset({"input_tokens", "output_tokens"})
+    return frozenset() if usage is None else frozenset(usage.known())
 
 
 def echo(model: str) -> MockModel:

@@ -6,9 +6,10 @@ import dataclasses
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 from agentflow.messages.chunk import FinishReason, UsageChunk
+from agentflow.mock.fault import Fault
 
 __all__ = ["MockCall", "MockReply", "call", "calls", "reply_of"]
 
@@ -45,8 +46,14 @@ class MockReply:
         reasoning: What it says to itself first.
         usage: The figures that it reports; default: those of the model.
         finish: Why it stops; default: `tool_calls` with calls, else `stop`.
-        error: What is raised after everything else was sent.
-        cut: Whether the stream ends before the answer does.
+        delay: Seconds before its first chunk, by the model's clock.
+        pace: Seconds between its chunks.
+        error: What is raised after everything else was sent: `Refused` for an HTTP error, `ConnectionResetError`, or any other.
+        fault: How the answer breaks off after everything else was sent, in place of its end: `cut`, `reset`, `stall` or
+            `malformed`.
+
+    Raises:
+        ValueError: There is no such fault, it has both a fault and an error, or a negative time.
     """
 
     text: str = ""
@@ -54,11 +61,22 @@ class MockReply:
     reasoning: str = ""
     usage: UsageChunk | None = None
     finish: FinishReason | None = None
+    delay: float = 0.0
+    pace: float = 0.0
     error: Exception | None = None
-    cut: bool = False
+    fault: Fault | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "calls", tuple(self.calls))
+        if self.fault is not None and self.fault not in get_args(Fault):
+            known = ", ".join(map(repr, get_args(Fault)))
+            raise ValueError(f"MockReply(fault={self.fault!r}): there are {known}")
+        if self.fault is not None and self.error is not None:
+            raise ValueError("MockReply(fault=…, error=…): an answer breaks off in one way only")
+        if not (self.delay >= 0 and self.pace >= 0):
+            raise ValueError(
+                f"MockReply(delay={self.delay!r}, pace={self.pace!r}): no time is negative"
+            )
 
     @property
     def finish_reason(self) -> FinishReason:
@@ -81,8 +99,15 @@ def calls(*replies: MockReply) -> MockReply:
     )
 
 
-def reply_of(value: Any) -> MockReply:
-    """What a rule gives, as a reply: a reply, a text, an error, or an object that is said as JSON.
+def reply_of(value: Any, *, forced: str | None = None) -> MockReply:
+    """What a rule gives, as a reply: a reply, a text, an error, or an object.
+
+    An object is said as JSON, or, where the request forces a tool, as the arguments of that tool: those are the two ways in
+    which models are asked for objects.
+
+    Args:
+        value: What the rule gives.
+        forced: The tool that the request forces.
 
     Raises:
         TypeError: It is nothing that could be said.
@@ -103,7 +128,10 @@ def reply_of(value: Any) -> MockReply:
         ):
             return MockReply(calls=items)
         case _:
-            return MockReply(text=_as_json(value))
+            text = _as_json(value)
+            if forced is not None and text.startswith("{"):
+                return MockReply(calls=(MockCall(forced, text),))
+            return MockReply(text=text)
 
 
 def _as_json(value: Any) -> str:

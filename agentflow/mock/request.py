@@ -53,6 +53,19 @@ class MockRequest:
         """The names of the tools that are offered."""
         return tuple(tool.name for tool in self.context.tools)
 
+    @property
+    def forced_tool(self) -> str | None:
+        """The tool that the answer has to call, when only one will do."""
+        choice = self.context.tool_choice
+        if choice == "required":
+            return self.tools[0] if len(self.tools) == 1 else None
+        return choice if choice in self.tools else None
+
+    @property
+    def model(self) -> str:
+        """The model that was asked for by name; empty where nobody names one, as in process."""
+        return str(self.context.parameters.get("model", ""))
+
 
 def _text(message: Message) -> str:
     return message.text or "\n".join(result.content for result in message.tool_results)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,21 +30,34 @@ class ScriptExhausted(AgentflowError):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule of a mock model.
+    """One rule of a mock model. It matches when all that it asks for is so.
 
     Args:
         reply: The answer: a text, tool calls (made with `call` and `calls`), an object that is said as JSON, an error to
             raise, a `MockReply`, a function of the request that gives one of these, or a list of them, one for each use.
         when: When it matches: a text that is contained in what was said since the last answer, a compiled regular
             expression that is found there, a function of the request; `None` for always.
+        turn: Which answer of the conversation it gives, from 1; default: any.
+        tools: Names of tools that must all be on offer.
         name: What errors call it.
+
+    Raises:
+        TypeError: A condition is of the wrong kind.
+        ValueError: The list of replies is empty, or the turn is less than 1.
     """
 
     reply: Any
     when: When = None
+    turn: int | None = None
+    tools: Collection[str] = ()
     name: str = ""
 
     def __post_init__(self) -> None:
+        if isinstance(self.tools, str):
+            raise TypeError(f"Rule(tools={self.tools!r}): it is a list of names")
+        object.__setattr__(self, "tools", tuple(self.tools))
+        if self.turn is not None and self.turn < 1:
+            raise ValueError(f"Rule(turn={self.turn!r}): turns are counted from 1")
         when = self.when
         if not (when is None or isinstance(when, str | re.Pattern) or callable(when)):
             raise TypeError(
@@ -55,6 +68,11 @@ class Rule:
 
     def matches(self, request: MockRequest) -> bool:
         """Whether the rule answers this request."""
+        if self.turn is not None and self.turn != request.turn:
+            return False
+        return set(self.tools) <= set(request.tools) and self._is_said(request)
+
+    def _is_said(self, request: MockRequest) -> bool:
         match self.when:
             case None:
                 return True
@@ -80,19 +98,26 @@ class Rule:
             reply = reply[use]
         if callable(reply) and not isinstance(reply, type):
             reply = reply(request)
-        return reply_of(reply)
+        return reply_of(reply, forced=request.forced_tool)
 
     def __str__(self) -> str:
+        said = " and ".join(self._conditions()) or "always"
+        return f"{self.name} ({said})" if self.name else said
+
+    def _conditions(self) -> Iterator[str]:
         match self.when:
             case None:
-                condition = "always"
+                pass
             case str():
-                condition = f"text contains {self.when!r}"
+                yield f"text contains {self.when!r}"
             case re.Pattern():
-                condition = f"text matches /{self.when.pattern}/"
+                yield f"text matches /{self.when.pattern}/"
             case _:
-                condition = f"{getattr(self.when, '__name__', 'a function')}(request)"
-        return f"{self.name} ({condition})" if self.name else condition
+                yield f"{getattr(self.when, '__name__', 'a function')}(request)"
+        if self.turn is not None:
+            yield f"turn is {self.turn}"
+        if self.tools:
+            yield f"tools offer {', '.join(map(repr, self.tools))}"
 
 
 def no_match(rules: tuple[Rule, ...], request: MockRequest) -> NoRuleMatches:

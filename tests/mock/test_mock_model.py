@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import anyio
@@ -20,6 +20,7 @@ from agentflow.messages import (
     Message,
     ToolCall,
     ToolCallChunk,
+    ToolSpec,
     UsageChunk,
     assistant,
     system,
@@ -38,8 +39,9 @@ from agentflow.mock import (
     call,
     calls,
     echo,
+    word_usage,
 )
-from agentflow.testing import ProviderCheck, Scenario, fake_context, provider_suite
+from agentflow.testing import FixedClock, ProviderCheck, Scenario, fake_context, provider_suite
 
 THREE: Any = 3
 CONTEXT = ModelContext(signal=CancelSignal(), run_id="r", node_id="n", call_id="r/n#1/model:1.1")
@@ -71,7 +73,7 @@ def model_of(scenario: Scenario) -> MockModel:
         usage=usage,
         finish="length" if scenario.length else None,
         error=OSError("reset") if scenario.fails else None,
-        cut=scenario.cut,
+        fault="cut" if scenario.cut else None,
     )
     return MockModel([Rule(reply=reply)], chunking=Chunking("chars", 7, seed=1))
 
@@ -96,7 +98,7 @@ async def test_both_doors_give_the_same_answer(reply: Any) -> None:
 
 @pytest.mark.rule("R349")
 async def test_generate_makes_data_only() -> None:
-    reply = MockReply(text="a", error=OSError("reset"), cut=True)
+    reply = MockReply(text="a", fault="cut")
     assert MockModel([Rule(reply=reply)]).generate(request("Hi.")) is reply
 
 
@@ -121,6 +123,34 @@ async def test_the_first_rule_that_matches_is_used() -> None:
     assert (await said(model, "where is order 7")).text == "by pattern"
     assert (await said(model, "a", assistant("b"), "c")).text == "by function"
     assert (await said(model, "a")).text == "by default"
+
+
+async def test_a_rule_matches_when_all_that_it_asks_for_is_so() -> None:
+    look = ToolSpec("look", "", {})
+    model = MockModel(
+        [
+            Rule(when="a", turn=2, tools=["look"], reply="all"),
+            Rule(turn=2, reply="turn"),
+            Rule(tools=["look"], reply="tools"),
+            Rule(reply="none"),
+        ]
+    )
+    offered = replace(CONTEXT, tools=(look, ToolSpec("find", "", {})))
+    second = (user("x"), assistant("y"), user("a"))
+    assert model.generate(MockRequest(second, offered)).text == "all"
+    assert model.generate(MockRequest(second, CONTEXT)).text == "turn"
+    assert model.generate(MockRequest((user("a"),), offered)).text == "tools"
+    assert model.generate(MockRequest((user("a"),), CONTEXT)).text == "none"
+
+
+@pytest.mark.parametrize("choice", ["look", "required"])
+async def test_an_object_is_what_a_forced_tool_is_called_with(choice: str) -> None:
+    model = MockModel([Rule(when="text", reply="as it is"), Rule(reply=Report(title="t"))])
+    forced = replace(CONTEXT, tools=(ToolSpec("look", "", {}),), tool_choice=choice)
+    (called,) = model.generate(MockRequest((user("object"),), forced)).calls
+    assert (called.name, called.text) == ("look", '{"title":"t"}')
+    assert model.generate(MockRequest((user("text"),), forced)).text == "as it is"
+    assert model.generate(request("object")).text == '{"title":"t"}'
 
 
 async def test_a_text_is_looked_for_in_what_is_new_since_the_last_answer() -> None:
@@ -210,7 +240,7 @@ async def test_an_error_is_raised_as_a_provider_would(error: Any) -> None:
 
 
 @pytest.mark.rule("R290")
-@pytest.mark.parametrize("fault", [{"error": OSError("reset")}, {"cut": True}])
+@pytest.mark.parametrize("fault", [{"error": OSError("reset")}, {"fault": "cut"}])
 async def test_a_fault_after_a_whole_looking_call_executes_nothing(fault: Any) -> None:
     called: list[int] = []
 
@@ -239,12 +269,34 @@ async def test_usage_is_reported_where_it_is_given_and_only_there() -> None:
     assert not [chunk for chunk in await streamed(silent, "Hi.") if chunk.type == "usage"]
 
 
+async def test_usage_may_be_worked_out_from_request_and_reply() -> None:
+    model = MockModel([Rule(reply="one two")], usage=word_usage)
+    assert model.reports == {"input_tokens", "output_tokens"}
+    assert UsageChunk(input_tokens=3, output_tokens=2) in await streamed(model, "a b c")
+
+
+async def test_of_an_answer_that_breaks_off_only_the_input_is_known() -> None:
+    usage = UsageChunk(input_tokens=3, output_tokens=1)
+    model = MockModel([Rule(reply=MockReply(text="a", fault="cut"))], usage=usage)
+    chunks = await streamed(model, "Hi.")
+    assert [chunk for chunk in chunks if chunk.type == "usage"] == [UsageChunk(input_tokens=3)]
+
+
+async def test_times_are_waited_for_by_the_models_clock() -> None:
+    clock = FixedClock()
+    reply = MockReply(text="one two", delay=3, pace=0.5)
+    model = MockModel([Rule(reply=reply)], clock=clock, usage=UsageChunk(input_tokens=1))
+    assert (await said(model, "Hi.")).text == "one two"
+    assert clock.slept == [3, 0.5, 0.5, 0.5]
+
+
 async def test_without_a_matching_rule_the_error_lists_the_rules() -> None:
     model = MockModel(
         [
             Rule(when="a", reply=""),
             Rule(when=re.compile("b+"), reply="", name="named"),
             Rule(when=lambda asked: False, reply=""),
+            Rule(turn=3, tools=["look"], reply=""),
         ]
     )
     with pytest.raises(NoRuleMatches) as caught:
@@ -254,7 +306,8 @@ async def test_without_a_matching_rule_the_error_lists_the_rules() -> None:
         "rules, in order:\n"
         "  1. text contains 'a'\n"
         "  2. named (text matches /b+/)\n"
-        "  3. <lambda>(request)"
+        "  3. <lambda>(request)\n"
+        "  4. turn is 3 and tools offer 'look'"
     )
     with pytest.raises(NoRuleMatches, match="rules, in order: none"):
         await said(MockModel([]), "xyz")
@@ -268,6 +321,9 @@ async def test_without_a_matching_rule_the_error_lists_the_rules() -> None:
             TypeError,
             r"Rule\(when=3\): it is a text, a compiled",
         ),
+        (lambda: Rule(reply="", turn=0), ValueError, "turns are counted from 1"),
+        (lambda: Rule(reply="", tools="look"), TypeError, "it is a list of names"),
+        (lambda: Chunking(THREE), ValueError, "there are 'words', 'chars', 'bytes', 'whole'"),
         (lambda: Rule(reply=[]), ValueError, "a list of replies holds at least one"),
         (lambda: MockModel([THREE]), TypeError, r"write MockModel\(\[Rule\(reply=…\), …\]\)"),
         (lambda: Chunking(size=0), ValueError, "a piece holds at least 1"),
@@ -308,7 +364,7 @@ async def test_echo_says_what_it_was_told() -> None:
 
 @given(
     text=st.text(),
-    by=st.sampled_from(["words", "chars", "whole"]),
+    by=st.sampled_from(["words", "chars", "bytes", "whole"]),
     size=st.integers(1, 9),
     seed=st.none() | st.integers(),
 )
@@ -320,6 +376,20 @@ def test_pieces_joined_are_the_text_and_are_cut_the_same_way_every_time(
     assert "".join(pieces) == text
     assert all(pieces)
     assert pieces == list(chunking.cut(text))
+    if by == "bytes":
+        assert all(len(piece.encode()) <= size or len(piece) == 1 for piece in pieces)
+
+
+@given(data=st.binary(), size=st.integers(1, 9), seed=st.none() | st.integers())
+def test_blocks_joined_are_the_data_and_are_cut_the_same_way_every_time(
+    data: bytes, size: int, seed: int | None
+) -> None:
+    chunking = Chunking("bytes", size, seed)
+    blocks = list(chunking.cut_bytes(data))
+    assert b"".join(blocks) == data
+    assert all(0 < len(block) <= size for block in blocks)
+    assert blocks == list(chunking.cut_bytes(data))
+    assert list(Chunking("whole").cut_bytes(data)) == ([data] if data else [])
 
 
 @pytest.mark.parametrize(
@@ -328,6 +398,7 @@ def test_pieces_joined_are_the_text_and_are_cut_the_same_way_every_time(
         (Chunking(), ["one", " two", "  three"]),
         (Chunking("words", 2), ["one two", "  three"]),
         (Chunking("chars", 5), ["one t", "wo  t", "hree"]),
+        (Chunking("bytes", 4), ["one ", "two ", " thr", "ee"]),
         (Chunking("whole"), ["one two  three"]),
     ],
 )
