@@ -14,6 +14,7 @@ from agentflow.cli import (
     explain,
     export,
     graph,
+    mock_server,
     prune,
     replay,
     resume,
@@ -44,6 +45,7 @@ app.command("cancel")(cancel.cancel)
 app.command("prune")(prune.prune)
 app.command("export")(export.export)
 app.command("replay")(replay.replay)
+app.command("mock-server")(mock_server.mock_server)
 app.command("schema")(schema.schema)
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from agentflow.mock.chunking import Chunking
 from agentflow.mock.fault import Fault, MalformedAnswer, Refused
+from agentflow.mock.generator import echoed
 from agentflow.mock.model import MockModel, echo
 from agentflow.mock.reply import MockCall, MockReply, call, calls
 from agentflow.mock.request import MockRequest
 from agentflow.mock.rule import NoRuleMatches, Rule, ScriptExhausted
+from agentflow.mock.rules_file import RulesFile, read_rules
+from agentflow.mock.sample import NoSample, by_schema, sample
 from agentflow.mock.server.mock_server import MockServer
 from agentflow.mock.server.serving import Served
 from agentflow.mock.usage import word_usage
@@ -22,12 +25,18 @@ __all__ = [
     "MockRequest",
     "MockServer",
     "NoRuleMatches",
+    "NoSample",
     "Refused",
     "Rule",
+    "RulesFile",
     "ScriptExhausted",
     "Served",
+    "by_schema",
     "call",
     "calls",
     "echo",
+    "echoed",
+    "read_rules",
+    "sample",
     "word_usage",
 ]

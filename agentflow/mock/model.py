@@ -18,6 +18,7 @@ from agentflow.messages.chunk import (
 from agentflow.messages.message import Message
 from agentflow.mock.chunking import Chunking
 from agentflow.mock.fault import MalformedAnswer
+from agentflow.mock.generator import echoed
 from agentflow.mock.reply import MockReply
 from agentflow.mock.request import MockRequest
 from agentflow.mock.rule import Rule, no_match
@@ -151,4 +152,4 @@ def echo(model: str) -> MockModel:
         raise ValueError(
             f"there is no model 'mock:{model}'; there is 'mock:echo', and MockModel(rules) for your own rules"
         )
-    return MockModel([Rule(reply=lambda request: request.text, name="echo")], name="mock:echo")
+    return MockModel([Rule(reply=echoed, name="echo")], name="mock:echo")

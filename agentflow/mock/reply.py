@@ -11,7 +11,7 @@ from typing import Any, get_args
 from agentflow.messages.chunk import FinishReason, UsageChunk
 from agentflow.mock.fault import Fault
 
-__all__ = ["MockCall", "MockReply", "call", "calls", "reply_of"]
+__all__ = ["MockCall", "MockReply", "call", "calls", "object_reply", "reply_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +102,6 @@ def calls(*replies: MockReply) -> MockReply:
 def reply_of(value: Any, *, forced: str | None = None) -> MockReply:
     """What a rule gives, as a reply: a reply, a text, an error, or an object.
 
-    An object is said as JSON, or, where the request forces a tool, as the arguments of that tool: those are the two ways in
-    which models are asked for objects.
-
     Args:
         value: What the rule gives.
         forced: The tool that the request forces.
@@ -128,10 +125,19 @@ def reply_of(value: Any, *, forced: str | None = None) -> MockReply:
         ):
             return MockReply(calls=items)
         case _:
-            text = _as_json(value)
-            if forced is not None and text.startswith("{"):
-                return MockReply(calls=(MockCall(forced, text),))
-            return MockReply(text=text)
+            return object_reply(value, forced=forced)
+
+
+def object_reply(value: Any, *, forced: str | None = None) -> MockReply:
+    """A value said as JSON or, where the request forces a tool and the value is an object, as the arguments of that tool.
+
+    Raises:
+        TypeError: It is no value that JSON can say.
+    """
+    text = _as_json(value)
+    if forced is not None and text.startswith("{"):
+        return MockReply(calls=(MockCall(forced, text),))
+    return MockReply(text=text)
 
 
 def _as_json(value: Any) -> str:

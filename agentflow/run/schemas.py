@@ -6,6 +6,7 @@ the same, for editors.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -17,11 +18,23 @@ from agentflow.run.fact_json import fact_schema
 
 __all__ = ["SCHEMAS"]
 
+
+def _above(module: str, attribute: str) -> Callable[[], dict[str, Any]]:
+    """What makes a schema in a layer above this one: found by name, as models and tools are."""
+
+    def schema() -> dict[str, Any]:
+        made: dict[str, Any] = getattr(importlib.import_module(module), attribute)()
+        return made
+
+    return schema
+
+
 SCHEMAS: Final[Mapping[str, Callable[[], dict[str, Any]]]] = {
     "workflow": workflow_schema,
     "policy": policy_schema,
     "finding": finding_schema,
     "fact": fact_schema,
     "run": exported_run_schema,
+    "mock-rules": _above("agentflow.mock.rules_schema", "rules_schema"),
 }
 """What makes the schema `NAME.schema.json`."""
