@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from agentflow.mock.cassette.drift import CassetteDrifted, RepliesUnused
+from agentflow.mock.cassette.recording_model import RecordingModel
+from agentflow.mock.cassette.replaying_model import ReplayingModel
 from agentflow.mock.chunking import Chunking
 from agentflow.mock.fault import Fault, MalformedAnswer, Refused
 from agentflow.mock.generator import echoed
@@ -16,6 +19,7 @@ from agentflow.mock.server.serving import Served
 from agentflow.mock.usage import word_usage
 
 __all__ = [
+    "CassetteDrifted",
     "Chunking",
     "Fault",
     "MalformedAnswer",
@@ -26,7 +30,10 @@ __all__ = [
     "MockServer",
     "NoRuleMatches",
     "NoSample",
+    "RecordingModel",
     "Refused",
+    "ReplayingModel",
+    "RepliesUnused",
     "Rule",
     "RulesFile",
     "ScriptExhausted",

@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from agentflow.errors import SpecError
 from agentflow.messages.chunk import UsageChunk
 from agentflow.mock.chunking import Chunking
 from agentflow.mock.fault import Refused
+from agentflow.mock.form import check_form, flawed
 from agentflow.mock.generator import GENERATORS
 from agentflow.mock.model import MockModel
 from agentflow.mock.reply import MockCall, MockReply, object_reply
@@ -64,13 +64,10 @@ def read_rules(
     """
     # What reads files of workflows reads these too; nobody else has to wait until it is loaded.
     from agentflow.graph.spec.document import document_of
-    from agentflow.graph.spec.form import flaws
     from agentflow.mock.rules_schema import rules_schema
 
     document = document_of(source, wanted="the list 'rules'")
-    found = flaws(document.data, rules_schema)
-    if found:
-        raise _flawed(document, [(flaw.pointer, _told(flaw.message, flaw.hint)) for flaw in found])
+    check_form(document, rules_schema)
     return _read(document, clock)
 
 
@@ -95,23 +92,12 @@ def _read(document: Document, clock: Clock | None) -> RulesFile:
     chunking = made(_chunking, "chunking") if "chunking" in data else None
     rules = [made(_rule, "rules", number) for number in range(len(data["rules"]))]
     if wrong:
-        raise _flawed(document, wrong)
+        raise flawed(document, wrong)
     name = data.get("name", "mock")
     model = MockModel(
         rules, name=name, usage=_usage(data.get("usage", "words")), chunking=chunking, clock=clock
     )
     return RulesFile(model=model, names=tuple(data.get("models", [name])), blocks=blocks)
-
-
-def _flawed(document: Document, wrong: list[tuple[str, str]]) -> SpecError:
-    (pointer, message), *more = wrong
-    for other, said in more:
-        message += f"\n{document.file or ''}#{other}: {said}"
-    return SpecError(message, pointer=pointer, file=document.file)
-
-
-def _told(message: str, hint: str) -> str:
-    return f"{message}; {hint}" if hint else message
 
 
 def _chunking(data: _Data) -> Chunking:

@@ -35,6 +35,7 @@ SCHEMAS: Final[Mapping[str, Callable[[], dict[str, Any]]]] = {
     "finding": finding_schema,
     "fact": fact_schema,
     "run": exported_run_schema,
+    "cassette": _above("agentflow.mock.cassette.schema", "cassette_schema"),
     "mock-rules": _above("agentflow.mock.rules_schema", "rules_schema"),
 }
 """What makes the schema `NAME.schema.json`."""

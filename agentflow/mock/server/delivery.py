@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
-from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Literal, NoReturn
 
 import anyio
 
 from agentflow.errors import AgentflowError
-from agentflow.messages.chunk import Chunk
+from agentflow.messages.message import Message
 from agentflow.mock.fault import MalformedAnswer, Refused
 from agentflow.mock.server.connection import EXTENSION, Connection
 from agentflow.mock.server.serving import Serving
+from agentflow.mock.stream import opened
 from agentflow.mock.wire.asked import Asked
 from agentflow.mock.wire.dialect import Answer, Dialect, Stamp, Wrong
 from agentflow.mock.wire.event import Event, body_of
+from agentflow.models.ports import ModelContext
 from agentflow.run.signal import CancelSignal
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ class Delivery:
             await self._failed(error)
 
     async def _stream(self, signal: CancelSignal) -> None:
-        async with self._chunks(signal) as chunks:
+        async with opened(self._serving.model, *self._call(signal)) as chunks:
             async for chunk in chunks:
                 if chunk.type in ("usage", "finish"):
                     self._gathered.add(chunk)
@@ -102,7 +103,7 @@ class Delivery:
         await self._body(b"", more=False)
 
     async def _whole(self, signal: CancelSignal) -> None:
-        async with self._chunks(signal) as chunks:
+        async with opened(self._serving.model, *self._call(signal)) as chunks:
             async for chunk in chunks:
                 self._gathered.add(chunk)
         is_cut = self._gathered.finish is None
@@ -118,11 +119,9 @@ class Delivery:
         self._serving.complete(self._asked, self._gathered)
         return body_of(self._answer.whole())
 
-    def _chunks(self, signal: CancelSignal) -> AbstractAsyncContextManager[AsyncIterator[Chunk]]:
+    def _call(self, signal: CancelSignal) -> tuple[tuple[Message, ...], ModelContext]:
         context = self._asked.context(f"mock-server/{self._stamp.number}", signal)
-        stream = self._serving.model.stream(self._asked.messages, context)
-        # Not every iterator of a provider can be closed.
-        return aclosing(stream) if isinstance(stream, AsyncGenerator) else nullcontext(stream)
+        return self._asked.messages, context
 
     async def _begin(self) -> None:
         if not self._started:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 from agentflow.messages.chunk import (
     Chunk,
@@ -44,9 +44,13 @@ class Item:
     def arguments(self) -> Any:
         """The arguments of a call as a value; as the text they are when that is no JSON."""
         try:
-            return json.loads(self.text) if self.text.strip() else {}
+            return json.loads(self.text, parse_constant=_no_number) if self.text.strip() else {}
         except (ValueError, RecursionError):
             return self.text
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")
 
 
 @dataclass(frozen=True, slots=True)
