@@ -5,14 +5,15 @@ from __future__ import annotations
 import inspect
 import threading
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from agentflow.errors import ContractError, RunCancelled
 from agentflow.run.decide import Bail, Failure, Suspend
-from agentflow.run.effects import effect, emit
+from agentflow.run.effects import digest, effect, emit
 from agentflow.run.sublog import SubLog
 from agentflow.run.suspension import answer_of, request_of
+from agentflow.run.timers import Waits, due_in
 from agentflow.run.visit_record import VisitRecord
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ class NodeContext:
         "_record",
         "_signal",
         "_tools",
+        "_waits",
         "attempt",
         "failure",
         "frame",
@@ -76,6 +78,7 @@ class NodeContext:
         self._signal: CancelSignal | None = None
         self._models: ModelCalls | None = None
         self._tools: ToolCalls | None = None
+        self._waits: Waits | None = None
 
     @property
     def run(self) -> Run[Any]:
@@ -272,22 +275,30 @@ class NodeContext:
                 refused = error
         if timeout is None:
             self._suspend((request,), refused=refused)
-        clock = self.frame.run.clock
-        due = await self.once(f"{key}:due", lambda: clock.now() + timedelta(seconds=timeout))
-        if clock.now() < due:
+        # By what is asked too: another question under the same key has a time of its own.
+        name = f"due:{key}:{digest(payload, exact=True)[:12]}"
+        due = await due_in(self, name, timeout)
+        if self.frame.run.clock.now() < due:
             self._suspend((request,), due, refused=refused)
         return default
 
-    async def wait(self, seconds: float, *, key: str = "wait") -> None:
+    async def wait(self, seconds: float, *, key: str | None = None) -> None:
         """Wait for some seconds from now on; a retry or a restart of this visit goes on with the same wait.
 
         Args:
             seconds: For how long.
-            key: Names the wait within the visit.
+            key: Names the wait within the visit; default: by its place among the waits of this task.
+
+        Raises:
+            ContractError: Several tasks of the visit wait without a key.
         """
-        clock = self.frame.run.clock
-        due = await self.once(key, lambda: clock.now() + timedelta(seconds=seconds))
-        await self.wait_until(due)
+        if key is None:
+            if self._waits is None:
+                self._waits = Waits()
+            name = self._waits.name(self)
+        else:
+            name = f"wait:{key}"
+        await self.wait_until(await due_in(self, name, seconds))
 
     async def wait_until(self, due: datetime) -> None:
         """Wait for a time, in a durable run also through restarts, and for a long time without being held in memory.

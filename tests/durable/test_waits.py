@@ -11,6 +11,7 @@ import pytest
 from agentflow import (
     Budget,
     ContractError,
+    Divergence,
     Engine,
     NodeContext,
     Retry,
@@ -334,3 +335,91 @@ async def test_waits_of_one_visit_are_told_apart_by_their_keys() -> None:
         assert run.due == START + timedelta(minutes=minutes)
         clock.advance(60)
     assert (await process(workflow, store, clock=clock)).outcome() == "2030-01-01T00:02:00+00:00"
+
+
+@pytest.mark.parametrize("before", [True, False], ids=["before", "after"])
+async def test_waits_without_a_name_follow_each_other_through_restarts(before: bool) -> None:
+    """Each is a wait of its own, whichever write the process dies at."""
+
+    async def body(state: Any, ctx: NodeContext) -> dict[str, Any]:
+        for _ in range(3):
+            await ctx.wait(60)
+        return {"x": ctx.run.clock.now()}
+
+    for at in range(1, 12):
+        store, clock = MemoryStore(), FixedClock(START)
+        await process(alone(body), CrashingStore(store, at, before=before), clock=clock)
+        lives = 0
+        while (run := await process(alone(body), store, clock=clock)).status == "suspended":
+            lives += 1
+            clock.advance(60)
+        assert run.outcome() == {"x": START + timedelta(minutes=3)}
+        assert lives <= 3
+
+
+async def test_a_retry_goes_on_with_the_second_wait_of_its_visit() -> None:
+    async def body(state: Any, ctx: NodeContext) -> dict[str, Any]:
+        await ctx.wait(60)
+        if ctx.attempt == 1:
+            raise OSError("not yet")
+        await ctx.wait(60)
+        return {"x": ctx.run.clock.now()}
+
+    store, clock = MemoryStore(), FixedClock(START)
+    while (run := await process(alone(body, retry=Retry(2)), store, clock=clock)).due:
+        clock.advance(60)
+    assert run.outcome() == {"x": START + timedelta(minutes=2)}
+
+
+@pytest.mark.parametrize("durable", [True, False], ids=["durable", "not durable"])
+async def test_waits_of_several_tasks_have_names(durable: bool) -> None:
+    """Which task comes first is chance, so a number would be given to another wait after a restart."""
+
+    def body(keys: list[str | None]) -> Any:
+        async def body(state: Any, ctx: NodeContext) -> dict[str, Any]:
+            async def pause(key: str | None) -> None:
+                await ctx.wait(60, key=key)
+
+            async with anyio.create_task_group() as group:
+                for key in keys:
+                    group.start_soon(pause, key)
+            return {"x": 1}
+
+        return alone(body)
+
+    store = MemoryStore() if durable else None
+    choices: list[list[str | None]] = [[None, None], [None, "b"], ["a", "b"]]
+    for number, keys in enumerate(choices):
+        workflow, clock = body(keys), FixedClock(START)
+        run = await process(workflow, store, clock=clock, run_id=f"r{number}")
+        clock.advance(60)
+        if keys == [None, None]:
+            told = r"node 'only' waits in several tasks: .* name each of them, as in ctx\.wait\(60, key='first'\)"
+            with pytest.raises(ContractError, match=told):
+                run.outcome()
+        else:
+            run = await process(workflow, store, clock=clock, run_id=f"r{number}")
+            assert run.outcome() == {"x": 1}
+
+
+async def test_two_questions_under_one_key_have_times_of_their_own() -> None:
+    async def body(state: Any, ctx: NodeContext) -> dict[str, Any]:
+        first = await ctx.suspend("k", "first?", timeout=60, default="late")
+        second = await ctx.suspend("k", "second?", timeout=60, default="late")
+        return {"x": [first, second, ctx.run.clock.now()]}
+
+    store, clock = MemoryStore(), FixedClock(START)
+    while (run := await process(alone(body), store, clock=clock)).due:
+        clock.advance(60)
+    assert run.outcome() == {"x": ["late", "late", START + timedelta(minutes=2)]}
+
+
+async def test_an_effect_under_the_key_of_a_wait_is_not_taken_for_it() -> None:
+    async def body(state: Any, ctx: NodeContext) -> dict[str, Any]:
+        await ctx.once("wait.1", lambda: START)
+        await ctx.wait(60)
+        return {"x": 1}
+
+    run = await process(alone(body), MemoryStore(), clock=FixedClock(START))
+    with pytest.raises(Divergence, match=r"wait\.1"):
+        run.outcome()
