@@ -49,7 +49,7 @@ class RunView:
         for record in self.records:
             fields: Mapping[str, Any] = {}
             if record.kind == "started":
-                fields = record.data["input"] or {}
+                fields = {**record.data["defaults"], **(record.data["input"] or {})}
             elif record.kind == "visit" and not record.frame:
                 fields = record.data["delta"]
             for name, value in fields.items():

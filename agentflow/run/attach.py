@@ -17,6 +17,7 @@ from agentflow.errors import (
     RunSuspended,
     StoreError,
 )
+from agentflow.run.beginning import started_body, stored_input
 from agentflow.run.ended import Ended, ended
 from agentflow.run.entries import ENDED, Claim, Entry, NewRun, RunInfo, StoredStatus
 from agentflow.run.journal import Journal, restored, stored
@@ -63,7 +64,8 @@ async def attach(
     if answers is not ATTACHED:
         return await _resume(run, store, answers)
     # Before anything is claimed: what cannot be stored must leave nothing behind.
-    given = _stored_input(run, input)
+    begin = await _beginning(run, store, input)
+    given = begin["input"]
     workflow = run.workflow
     new = NewRun(
         workflow_id=workflow.id,
@@ -77,7 +79,7 @@ async def attach(
         with anyio.CancelScope(shield=True):
             found = await store.claim(run.id, new=new)
             if isinstance(found, Claim):
-                return await _open(run, store, found, input, given)
+                return await _open(run, store, found, input, begin)
         info = found
         assert isinstance(info, RunInfo)
         same_workflow(run.id, run.workflow, info)
@@ -90,7 +92,7 @@ async def attach(
             with anyio.CancelScope(shield=True):
                 claim = await store.claim(run.id, suspended=True)
                 if isinstance(claim, Claim):
-                    return await _open(run, store, claim, input, given)
+                    return await _open(run, store, claim, input, begin)
         elif not known:
             entries = await store.read(run.id)
             # Whoever drives it may not have got so far as to write the input.
@@ -102,12 +104,24 @@ async def attach(
         await run.clock.sleep(_POLL)
 
 
+async def _beginning(run: Run[Any], store: Store, input: Any) -> dict[str, Any]:
+    """What the run begins with, if it has not begun."""
+    plan = run.workflow.plan
+    try:
+        return started_body(run.id, plan, input)
+    except ContractError:
+        # One that has begun does not care what has become of the defaults since.
+        if not await store.find(run_id=run.id):
+            raise
+        return {"input": stored_input(run.id, input), "defaults": {}}
+
+
 async def _open(
     run: Run[Any],
     store: Store,
     claim: Claim,
     input: Mapping[str, Any] | None,
-    given: Any,
+    begin: Mapping[str, Any] | None,
     answers: Mapping[str, Any] | None = None,
     *,
     back: Suspension | None = None,
@@ -117,11 +131,12 @@ async def _open(
         same_workflow(run.id, run.workflow, claim.info)
         journal = Journal(store, claim, await store.read(run.id) if claim.info.last else ())
         if journal.started is None:
-            journal.started = {"input": given}
-            await journal.write("started", journal.started)
+            assert begin is not None
+            journal.started = begin
+            await journal.write("started", begin)
             return journal, input
         known = journal.started["input"]
-        _same_input(run, known, given)
+        _same_input(run, known, None if begin is None else begin["input"])
         input = None if known is None else restored("the input", known)
         answered = [
             ("answered", {"request": id, "value": value}) for id, value in (answers or {}).items()
@@ -181,14 +196,6 @@ def same_workflow(run_id: str, workflow: Workflow[Any], info: RunInfo) -> None:
         raise RunConflict(
             f"run {run_id!r} is one of workflow {info.workflow_id!r}, not of {workflow.id!r}"
         )
-
-
-def _stored_input(run: Run[Any], input: Mapping[str, Any] | None) -> Any:
-    if input is None:
-        return None
-    return stored(
-        f"the input of run {run.id!r}", dict(input) if isinstance(input, Mapping) else input
-    )
 
 
 def _input_of(entries: Sequence[Entry]) -> Any:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -109,8 +109,30 @@ UNRECOVERABLE = (
 """Errors that no retry and no error node may turn into a success."""
 
 
-def first_state(plan: Plan, input: Mapping[str, Any] | None) -> State:
-    """The state a run starts with: defaults, made anew, then the given input, validated field by field.
+def defaults(plan: Plan, given: Container[str] = ()) -> dict[str, Any]:
+    """The defaults of all fields that are not given, made anew, validated and frozen.
+
+    Raises:
+        ContractError: One is invalid.
+    """
+    values = {}
+    for spec in plan.with_default:
+        if spec.name not in given:
+            assert spec.default is not None
+            where = f"the default of {spec.name!r}"
+            values[spec.name] = _accepted(where, spec.value.accept, spec.default())
+    return values
+
+
+def first_state(
+    plan: Plan, input: Mapping[str, Any] | None, made: Mapping[str, Any] | None = None
+) -> State:
+    """The state a run starts with: defaults, then the given input, validated field by field.
+
+    Args:
+        plan: The plan.
+        input: What is given.
+        made: The defaults, where they were made before; default: they are made now.
 
     Raises:
         ContractError: The input is no mapping, lacks a field, has one that is not declared, or an invalid value.
@@ -121,12 +143,7 @@ def first_state(plan: Plan, input: Mapping[str, Any] | None) -> State:
         raise ContractError(
             f"the input of workflow {workflow.id!r} is {type(given).__name__}; give a mapping of field to value"
         )
-    values: dict[str, Any] = {}
-    for spec in plan.with_default:
-        assert spec.default is not None
-        values[spec.name] = _accepted(
-            f"the default of {spec.name!r}", spec.value.accept, spec.default()
-        )
+    values = defaults(plan, given) if made is None else dict(made)
     for name, value in dict.items(given) if isinstance(given, dict) else given.items():
         spec_of_input = plan.inputs.get(name)
         if spec_of_input is None:

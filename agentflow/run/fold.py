@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from agentflow.errors import IncompatibleRun
 from agentflow.graph.frozen import State, lend, write
 from agentflow.graph.kinds import MapEach
-from agentflow.run.decide import first_state, join
+from agentflow.run.beginning import began_with, defaults_key, inner_began_with
+from agentflow.run.decide import join
 from agentflow.run.entries import Entry
 from agentflow.run.journal import restored
 from agentflow.run.redo import accepted_again, edit
@@ -53,14 +54,22 @@ def state_at(plan: Plan, entries: Sequence[Entry], number: int, frame: str = "")
 def _first(plan: Plan, inner: Plan, entries: Sequence[Entry], number: int, frame: str) -> State:
     """The state that a workflow began with."""
     if not frame:
-        given = json.loads(entries[0].body).get("input")
-        return first_state(plan, None if given is None else restored("the input", given))
+        return began_with(plan, json.loads(entries[0].body))
     bodies = ((entry.number, json.loads(entry.body)) for entry in entries[:number])
     below = (f"{frame}/", frame)
     began = next((at for at, body in bodies if f"{body.get('frame', '')}/".startswith(below)), None)
     if began is None:
         raise LookupError(f"nothing is recorded of {frame!r} up to number {number}")
-    return first_state(inner, _inputs(plan, entries, began - 1, frame))
+    inputs = _inputs(plan, entries, began - 1, frame)
+    return inner_began_with(inner, inputs, _recorded_defaults(entries[:number], frame))
+
+
+def _recorded_defaults(entries: Sequence[Entry], frame: str) -> dict[str, Any]:
+    """The defaults of a workflow inside that were recorded, because they differ each time."""
+    bodies = (json.loads(entry.body) for entry in entries if entry.kind == "effect")
+    end = defaults_key(frame)
+    found = (body["value"] for body in bodies if body["key"].endswith(f"/{end}"))
+    return restored("the defaults", next(found, {}))  # type: ignore[no-any-return]
 
 
 def _inputs(plan: Plan, entries: Sequence[Entry], number: int, frame: str) -> dict[str, Any]:

@@ -18,11 +18,11 @@ from agentflow.graph.frozen import write
 from agentflow.graph.reducer import append
 from agentflow.run import decide
 from agentflow.run.attempts import attempt_until_done
+from agentflow.run.beginning import first_state_of
 from agentflow.run.context import NodeContext
 from agentflow.run.decide import Failure
 from agentflow.run.facts import limit_data
 from agentflow.run.redo import (
-    first_state_again,
     go_on_from,
     record_commit,
     record_failure,
@@ -129,9 +129,11 @@ class Frame:
         self.signal.raise_if_cancelled()
         journal = self.run.journal
         began = journal is not None and journal.began(self.path)
-        self.state = (first_state_again if began else decide.first_state)(self.plan, input)
-        if journal is not None:
+        if journal is None:
+            self.state = decide.first_state(self.plan, input)
+        else:
             self.task = anyio.get_current_task().id
+            self.state = await first_state_of(journal, self, input, began=began)
             self._past = journal.visits_of(self.path)
             self._recorded = len(self._past or ())
         resumed = journal is not None and journal.resumed and self.above is None

@@ -3,7 +3,7 @@
 Because routing is a function of committed state and everything else is an effect, the entries are enough: a run that is
 opened again makes the same visits from them, without running a body, and goes on where they end.
 
-Kinds of entries: `started` (the input), `visit` (a committed update and the route taken), `failed` (a failure and its error node),
+Kinds of entries: `started` (the input and the defaults), `visit` (a committed update and the route taken), `failed` (a failure and its error node),
 `edited` (a state that was changed in a fork), `attempt` (a failed try, another follows), `effect` (the recorded result of an effect), `effect_failed` (its error), `resumed` (another driver took over), `suspended`
 (what the run waits for), `answered` (an answer), `ended` (the result or the error), and `snapshot` (everything up to here, so that opening need not go further back).
 """
@@ -99,7 +99,7 @@ class Journal:
         self._waiting: dict[str, VisitRecord] = {}
         self._weight = 0
         self._snapshot_weight = 0
-        self.started: dict[str, Any] | None = None
+        self.started: Mapping[str, Any] | None = None
         self.snapshot: dict[str, Any] | None = None
         self.used: dict[str, float] = {}
         self.asked: set[str] = set()
@@ -270,6 +270,10 @@ class Journal:
         few times the entries, however long a run grows.
         """
         return self._weight > max(_LEAST_WEIGHT, self._snapshot_weight)
+
+    def put_off_snapshot(self) -> None:
+        """Want none until as much has been written again."""
+        self._weight = 0
 
     async def write_snapshot(self, body: Mapping[str, Any]) -> None:
         """Write everything up to here, in place of earlier snapshots."""

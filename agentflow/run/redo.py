@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "accepted_again",
     "edit",
-    "first_state_again",
+    "field_again",
     "go_on_from",
     "record_commit",
     "record_failure",
@@ -61,7 +61,7 @@ async def record_commit(
         raise
     await journal.write("visit", {**body, "route": route.index, "to": _target(route)})
     if frame.above is None and route.target is not None and journal.wants_snapshot:
-        await journal.write_snapshot(_snapshot(frame, route.target))
+        await _write_snapshot(journal, frame, route.target)
     return route
 
 
@@ -148,10 +148,11 @@ def edit(plan: Plan, state: State, update: Mapping[str, Any]) -> None:
     Raises:
         IncompatibleRun: The definition of today does not take a value.
     """
-    write(state, {name: _field_again(plan, name, data) for name, data in update.items()})
+    write(state, {name: field_again(plan, name, data) for name, data in update.items()})
 
 
-def _field_again(plan: Plan, name: str, data: Any) -> Any:
+def field_again(plan: Plan, name: str, data: Any) -> Any:
+    """The frozen value of a field of a state; raises as `edit`."""
     spec = plan.schema.fields.get(name)
     if spec is None and plan.schema.typed:
         raise IncompatibleRun(f"the state has no field {name!r} any more")
@@ -177,6 +178,16 @@ def accepted_again(name: str, contract: Contract, data: Any) -> Any:
         ) from error
 
 
+async def _write_snapshot(journal: Journal, frame: Frame, target: PlanNode) -> None:
+    try:
+        body = _snapshot(frame, target)
+    except ContractError:
+        # A reducer has made, of parts that are stored, a whole that has no stored form. The entries say it all the same.
+        journal.put_off_snapshot()
+    else:
+        await journal.write_snapshot(body)
+
+
 def _snapshot(frame: Frame, target: PlanNode) -> dict[str, Any]:
     nodes = list(frame.plan.nodes)
     return {
@@ -190,18 +201,6 @@ def _snapshot(frame: Frame, target: PlanNode) -> dict[str, Any]:
         "limit_handled": frame.limit_handled,
         "used": frame.run.used(),
     }
-
-
-def first_state_again(plan: Plan, input: Mapping[str, Any] | None) -> State:
-    """The state that a run has started with before.
-
-    Raises:
-        IncompatibleRun: The definition of today does not take its input.
-    """
-    try:
-        return decide.first_state(plan, input)
-    except ContractError as error:
-        raise IncompatibleRun(f"the input of the run does not fit any more: {error}") from error
 
 
 def go_on_from(frame: Frame, snapshot: Mapping[str, Any]) -> PlanNode:

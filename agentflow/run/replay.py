@@ -178,7 +178,8 @@ class _Record(Journal):
         self._at: tuple[str, str, int] = ("", "", 0)
         for entry in entries:
             self._know(entry)
-        given = json.loads(entries[0].body)["input"]
+        self.started = json.loads(entries[0].body)
+        given = self.started["input"]
         self.input = None if given is None else restored("the input", given)
 
     def _know(self, entry: Entry) -> None:

@@ -1,0 +1,149 @@
+"""What a durable run, or a sub-workflow of it, begins with: the input and the defaults, recorded once.
+
+A default is made anew for every run, by a function that may read a clock. So it is recorded with the input, and a run
+that goes on has the values that it began with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from agentflow.errors import ContractError, IncompatibleRun
+from agentflow.run import decide
+from agentflow.run.effects import effect
+from agentflow.run.journal import restored, stored
+from agentflow.run.redo import field_again
+
+if TYPE_CHECKING:
+    from agentflow.graph.frozen import State
+    from agentflow.graph.plan import Plan
+    from agentflow.run.frame import Frame
+    from agentflow.run.journal import Journal
+
+__all__ = [
+    "began_with",
+    "defaults_key",
+    "first_state_of",
+    "inner_began_with",
+    "started_body",
+    "stored_input",
+]
+
+
+def started_body(run_id: str, plan: Plan, input: Any) -> dict[str, Any]:
+    """The entry of a run that begins: its input, and the defaults of all fields that the input does not give.
+
+    Raises:
+        ContractError: One of them has no stored form, or a default is invalid; names the field.
+    """
+    given = input if isinstance(input, Mapping) else {}
+    return {
+        "input": stored_input(run_id, input),
+        "defaults": _stored_defaults(plan, decide.defaults(plan, given)),
+    }
+
+
+def stored_input(run_id: str, input: Any) -> Any:
+    """An input as it is recorded, and compared with that of whoever asks for the same run.
+
+    Raises:
+        ContractError: It has no stored form.
+    """
+    # What is no mapping is refused when the run begins; that is recorded like any other end.
+    given = dict(input) if isinstance(input, Mapping) else input
+    return stored(f"the input of run {run_id!r}", given)
+
+
+def _stored_defaults(plan: Plan, made: Mapping[str, Any]) -> dict[str, Any]:
+    where = f"of workflow {plan.workflow.id!r}"
+    return {
+        name: stored(f"the default of field {name!r} {where}", value)
+        for name, value in made.items()
+    }
+
+
+def began_with(plan: Plan, started: Mapping[str, Any]) -> State:
+    """The state that a recorded run began with.
+
+    Raises:
+        IncompatibleRun: The definition of today does not take it.
+    """
+    given = started["input"]
+    input = None if given is None else restored("the input", given)
+    return _first_state(plan, input, _recorded_defaults(plan, started, input))
+
+
+def inner_began_with(plan: Plan, input: Mapping[str, Any], recorded: Mapping[str, Any]) -> State:
+    """The state that a sub-workflow of a recorded run began with.
+
+    Args:
+        plan: Its definition.
+        input: What it was given.
+        recorded: Its defaults, as far as they are recorded.
+
+    Raises:
+        IncompatibleRun: The definition of today does not take it.
+    """
+    return _first_state(plan, input, {**decide.defaults(plan, input), **recorded})
+
+
+async def first_state_of(
+    journal: Journal, frame: Frame, input: Mapping[str, Any] | None, *, began: bool
+) -> State:
+    """The state that a frame begins with, the same however often it is gone through again.
+
+    Args:
+        journal: The journal of the run.
+        frame: The frame.
+        input: What it is given.
+        began: Whether it had begun before the run was claimed here.
+
+    Raises:
+        ContractError: The input is not what the definition takes.
+        IncompatibleRun: It was, and is no more.
+    """
+    if frame.above is None:
+        assert journal.started is not None
+        defaults = _recorded_defaults(frame.plan, journal.started, input)
+    else:
+        defaults = await _defaults_below(frame, input)
+    if began:
+        return _first_state(frame.plan, input, defaults)
+    return decide.first_state(frame.plan, input, defaults)
+
+
+def _first_state(plan: Plan, input: Mapping[str, Any] | None, defaults: dict[str, Any]) -> State:
+    try:
+        return decide.first_state(plan, input, defaults)
+    except ContractError as error:
+        raise IncompatibleRun(f"the input of the run does not fit any more: {error}") from error
+
+
+def _recorded_defaults(plan: Plan, started: Mapping[str, Any], input: Any) -> dict[str, Any]:
+    found = {name: field_again(plan, name, data) for name, data in started["defaults"].items()}
+    # A field that has got a default since begins with it.
+    given = {*found, *(input if isinstance(input, Mapping) else ())}
+    return {**decide.defaults(plan, given), **found}
+
+
+def defaults_key(path: str) -> str:
+    """The name of the effect under which the defaults of a sub-workflow are recorded."""
+    return f"defaults:{path}"
+
+
+async def _defaults_below(frame: Frame, input: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The defaults of a sub-workflow; recorded as an effect of its node where they may differ each time."""
+    plan, above = frame.plan, frame.above
+    assert above is not None
+    made = decide.defaults(plan, input or ())
+    changing = {spec.name for spec in plan.with_default if not spec.constant} & made.keys()
+    if not changing:
+        return made
+
+    async def make() -> dict[str, Any]:
+        _stored_defaults(plan, made)
+        return {name: made[name] for name in sorted(changing)}
+
+    key = above.effect_key(defaults_key(frame.path))
+    return {**made, **await effect(above, "defaults", key, None, make)}
