@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -135,6 +136,10 @@ async def record_end(journal: Journal, ending: Ending, ledger: Ledger) -> Ending
         await journal.write("ended", end_body(None, error, ledger.as_dict()), status="failed")
         return failed
     except StoreError as error:
+        if ending.status != "interrupted":
+            # The end is not there, so the run can come to it again; not if only the word of it was lost.
+            with contextlib.suppress(StoreError):
+                await journal.give_back("interrupted")
         return ending if isinstance(ending.error, StoreError) else Ending(error=error)
     return ending
 

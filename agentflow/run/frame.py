@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Mapping
+from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -228,7 +229,8 @@ class Frame:
                 else:
                     route = await record_commit(journal, self, node, visit, values)
                 if listening:
-                    self._committed(node, visit, values, route)
+                    tell = partial(self._committed, node, visit, values, route)
+                    tell() if journal is None else journal.when_written(tell)
             if route.target is None:
                 return self._result(node, route)
             node = route.target

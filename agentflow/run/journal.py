@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import re
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
@@ -97,6 +97,8 @@ class Journal:
         self._visits: dict[str, deque[dict[str, Any]]] = {}
         self._begun: dict[str, _Begun] = {}
         self._waiting: dict[str, VisitRecord] = {}
+        self._held: list[tuple[str, str]] = []
+        self._untold: list[Callable[[], None]] = []
         self._weight = 0
         self._snapshot_weight = 0
         self.started: Mapping[str, Any] | None = None
@@ -235,16 +237,45 @@ class Journal:
         due: datetime | None = None,
     ) -> None:
         """Write several entries, all of them or none; raises as `write`."""
-        texts = [(kind, _text_of(body)) for kind, body in entries]
+        await self._write([(kind, _text_of(body)) for kind, body in entries], status, due)
+
+    def hold(self, kind: str, body: Mapping[str, Any]) -> None:
+        """Write an entry together with the next one, in one piece; for what is at once followed by another."""
+        self._held.append((kind, _text_of(body)))
+        self._waiting.pop(place_of(body), None)
+
+    def when_written(self, call: Callable[[], None]) -> None:
+        """Call `call` as soon as what is held has been written; at once if nothing is."""
+        if self._held:
+            self._untold.append(call)
+        else:
+            call()
+
+    async def give_back(self, status: StoredStatus, *, due: datetime | None = None) -> None:
+        """Stop driving the run without an entry of its own; raises as `write`."""
+        if self._broken is None:
+            await self._write([], status, due)
+            return
+        # Nothing can be added any more, but whoever can write again is to go on.
+        with anyio.CancelScope(shield=True):
+            async with self._turn:
+                await self._store.append(self._claim, [], status=status, due=due)
+
+    async def _write(
+        self, texts: list[tuple[str, str]], status: StoredStatus | None, due: datetime | None
+    ) -> None:
         # A write that has begun is seen to its end: a cancel between the store and the acknowledgement would leave it unknown.
         with anyio.CancelScope(shield=True):
             async with self._turn:
+                texts, self._held = [*self._held, *texts], []
                 numbered = [
                     Entry(self._last + 1 + at, kind, text) for at, (kind, text) in enumerate(texts)
                 ]
                 await self._append(numbered, status=status, due=due)
                 self._last += len(numbered)
         self._weight += sum(len(text) for kind, text in texts if kind in ("visit", "failed"))
+        while self._untold:
+            self._untold.pop(0)()
 
     async def _append(self, entries: Sequence[Entry], **options: Any) -> None:
         if self._broken is not None:
@@ -255,12 +286,6 @@ class Journal:
         except StoreError as error:
             self._broken = error
             raise
-
-    async def give_back(self, status: StoredStatus, *, due: datetime | None = None) -> None:
-        """Stop driving the run without an entry of its own."""
-        with anyio.CancelScope(shield=True):
-            async with self._turn:
-                await self._store.append(self._claim, [], status=status, due=due)
 
     @property
     def wants_snapshot(self) -> bool:

@@ -36,6 +36,8 @@ async def record_commit(
 ) -> PlanRoute:
     """Commit an update together with the route it leads to, as one entry, and return the route.
 
+    The last entry of a run is held until its end is written with it: nothing is entered before, and nothing awaited.
+
     Raises:
         ContractError: A value cannot be stored, and nothing is committed; or no route matches, and the commit stays.
     """
@@ -57,9 +59,17 @@ async def record_commit(
     try:
         route = node.always or decide.choose_route(node, state)
     except ContractError as error:
-        await journal.write("visit", {**body, "route": None, "error": told(error)})
+        body |= {"route": None, "error": told(error)}
+        if frame.above is None:
+            journal.hold("visit", body)
+        else:
+            await journal.write("visit", body)
         raise
-    await journal.write("visit", {**body, "route": route.index, "to": _target(route)})
+    body |= {"route": route.index, "to": _target(route)}
+    if frame.above is None and route.target is None:
+        journal.hold("visit", body)
+        return route
+    await journal.write("visit", body)
     if frame.above is None and route.target is not None and journal.wants_snapshot:
         await _write_snapshot(journal, frame, route.target)
     return route

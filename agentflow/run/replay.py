@@ -245,6 +245,9 @@ class _Record(Journal):
             # As it would be read again: so numbers and texts are compared, not what they were made of.
             self._compare(kind, json.loads(json.dumps(body)))
 
+    def hold(self, kind: str, body: Mapping[str, Any]) -> None:
+        self._compare(kind, json.loads(json.dumps(body)))
+
     async def give_back(self, status: StoredStatus, **_options: Any) -> None:
         """Nothing was claimed."""
 

@@ -177,7 +177,9 @@ async def test_nothing_is_written_after_a_write_whose_fate_is_unknown() -> None:
             assert await engine.run(run_id="r") == {"x": "known"}
 
 
-async def test_a_run_whose_end_could_not_be_written_delivers_again() -> None:
+@pytest.mark.parametrize("done", [True, False], ids=["written", "not written"])
+async def test_a_run_whose_end_was_not_acknowledged_delivers_again(done: bool) -> None:
+    """The last visit and the end are one write: either both are there, or neither is and the visit is made again."""
     visits: list[int] = []
 
     async def body(state: Any) -> dict[str, Any]:
@@ -185,12 +187,14 @@ async def test_a_run_whose_end_could_not_be_written_delivers_again() -> None:
         return {"x": 1}
 
     inner = MemoryStore()
-    async with Engine(alone(body), store=FailingStore(inner, "append", 3)) as engine:
+    async with Engine(alone(body), store=FailingStore(inner, "append", 2, done=done)) as engine:
         with pytest.raises(StoreError):
             await engine.run(run_id="r")
+    kinds = [entry.kind for entry in await inner.read("r", after=0)]
+    assert kinds == (["started", "visit", "ended"] if done else ["started"])
     async with Engine(alone(body), store=inner) as engine:
         assert await engine.run(run_id="r") == {"x": 1}
-    assert visits == [1]
+    assert len(visits) == (1 if done else 2)
 
 
 async def test_a_store_that_cannot_be_read_to_recover_says_so() -> None:
