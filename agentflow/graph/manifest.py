@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any, get_origin
 
 from agentflow.graph.condition import PRESENCE, AllOf, AnyOf, Condition, Not, Test
 from agentflow.graph.kinds import kind_name
+from agentflow.graph.nested_types import nested_types
 
 if TYPE_CHECKING:
     from agentflow.graph.kinds import Kind
+    from agentflow.graph.nested_types import Member
     from agentflow.graph.node import Node
     from agentflow.graph.policy import Policy
     from agentflow.graph.route import Route
@@ -34,6 +36,7 @@ def manifest(workflow: Workflow[Any]) -> dict[str, Any]:
         "optional_inputs": list(workflow.optional_inputs),
         "open_inputs": workflow.open_inputs,
         "state": _state(workflow.schema),
+        "types": _types(workflow),
         "result": type_name(workflow.result),
         "max_rounds": 1 if workflow.max_rounds is None else workflow.max_rounds,
         "on_error": workflow.on_error,
@@ -97,6 +100,23 @@ def _state(schema: Schema) -> dict[str, Any] | None:
         }
         for name, spec in schema.fields.items()
     }
+
+
+def _types(workflow: Workflow[Any]) -> list[dict[str, Any]]:
+    """The classes that its fields and its result are made of, with what is in them."""
+    specs = workflow.schema.fields.values()
+    hints = [
+        part for spec in specs for part in (spec.annotation, spec.reducer and spec.reducer.delta)
+    ]
+    return [
+        {"type": type_name(kind), "members": [_member(member) for member in members]}
+        for kind, members in nested_types([*hints, workflow.result])
+    ]
+
+
+def _member(member: Member) -> dict[str, Any]:
+    data = {"name": member.name, "type": type_name(member.hint), "required": member.required}
+    return data if member.value is None else {**data, "value": _stable(member.value)}
 
 
 def _node(node: Node) -> dict[str, Any]:
