@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         IncompatibleRun as IncompatibleRun,
         ModelError as ModelError,
         OutputInvalid as OutputInvalid,
+        PrivateFieldMissing as PrivateFieldMissing,
         ResumeConflict as ResumeConflict,
         RunCancelled as RunCancelled,
         RunConflict as RunConflict,
@@ -78,6 +79,7 @@ if TYPE_CHECKING:
         never_after as never_after,
         only_if as only_if,
     )
+    from agentflow.graph.private import private as private
     from agentflow.graph.reducer import (
         Reducer as Reducer,
         add as add,
@@ -133,8 +135,8 @@ _HOMES = {
     "agentflow.agents.loop_result": "LoopResult",
     "agentflow.errors": """
         AgentflowError BudgetExceeded ContractError DefinitionError DeliveryError Divergence IncompatibleRun
-        ModelError OutputInvalid ResumeConflict RunCancelled RunConflict RunFailed RunInterrupted
-        RunSuspended SpecError StaleClaim StoreError StructuredOutputNotGenerated ToolDenied ToolError
+        ModelError OutputInvalid PrivateFieldMissing ResumeConflict RunCancelled RunConflict RunFailed
+        RunInterrupted RunSuspended SpecError StaleClaim StoreError StructuredOutputNotGenerated ToolDenied ToolError
         ToolFailed UnknownTool""",
     "agentflow.graph.branching": "map_each parallel race subflow",
     "agentflow.graph.callers": "model_node tool_node",
@@ -143,6 +145,7 @@ _HOMES = {
     "agentflow.graph.limits": "Budget Retry Uses",
     "agentflow.graph.node": "Node node",
     "agentflow.graph.policy": "Policy at_most ends_within must_pass never_after only_if",
+    "agentflow.graph.private": "private",
     "agentflow.graph.reducer": "Reducer add append merge union",
     "agentflow.graph.route": "Route route",
     "agentflow.graph.waiting": "ask wait",

@@ -12,6 +12,7 @@
     ├── ResumeConflict               the caller: somebody else has answered
     ├── RunInterrupted               nobody: the run stopped where it is, and can go on
     ├── IncompatibleRun              the author: the definition of today cannot go on with this run
+    ├── PrivateFieldMissing          the caller: supply the private field again, nobody has kept it
     ├── RunFailed                    the caller: the run that is asked for has failed before
     ├── RunConflict                  the caller: this run id or handle means something else
     ├── ToolError
@@ -52,6 +53,7 @@ __all__ = [
     "IncompatibleRun",
     "ModelError",
     "OutputInvalid",
+    "PrivateFieldMissing",
     "ResumeConflict",
     "RunCancelled",
     "RunConflict",
@@ -220,6 +222,27 @@ class IncompatibleRun(AgentflowError):
     """The definition, or the code, of today cannot go on with a run of an earlier one; the message says why."""
 
     code = "incompatible_run"
+
+
+class PrivateFieldMissing(AgentflowError):
+    """A run that goes on needs a private field, which is recorded nowhere: go on with it once more, with `private=`.
+
+    The run is left at its last record, `interrupted`. `run_id`, `node_id` and `field` tell what needs it.
+    """
+
+    code = "private_field_missing"
+
+    def __init__(self, run_id: str, node_id: str, field: str) -> None:
+        self.run_id = run_id
+        self.node_id = node_id
+        self.field = field
+        super().__init__(run_id, node_id, field)
+
+    def __str__(self) -> str:
+        return (
+            f"node {self.node_id!r} of run {self.run_id} needs the private field {self.field!r}, which is not recorded: "
+            f"supply it again, as in private={{{self.field!r}: …}}"
+        )
 
 
 class RunFailed(AgentflowError):

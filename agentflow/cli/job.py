@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, NoReturn, TextIO
@@ -42,6 +42,7 @@ class Job:
         budget: Limits besides the engine's.
         timeout: Seconds after which it is cancelled.
         grace: Seconds that the visit under way gets when the process is asked to terminate.
+        private: The private fields of the run, which it needs again whenever it goes on.
     """
 
     engine: Engine[Any]
@@ -50,6 +51,7 @@ class Job:
     budget: Budget | None
     timeout: float | None
     grace: float
+    private: Mapping[str, Any]
 
 
 def perform(job: Job, stdout: TextIO, *, json: bool, quiet: bool, verbose: bool) -> int:
@@ -117,6 +119,7 @@ async def _followed(job: Job, start: Start, progress: Any) -> Outcome:
     options = ResumeOptions(
         signal=CancelSignal.any(*signals),
         budget=job.budget,
+        private=job.private,
         observers=[abandoned, *([progress] if progress is not None else [])],
     )
     value, error = None, None

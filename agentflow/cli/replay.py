@@ -13,6 +13,7 @@ from agentflow.cli.run_options import (
     GraceOption,
     JsonOption,
     ModelOption,
+    PrivateOption,
     QuietOption,
     TimeoutOption,
     VerboseOption,
@@ -47,6 +48,7 @@ def replay(
             "--from", metavar="NODE", help="Go live from the first visit of this node, in a fork."
         ),
     ] = None,
+    private: PrivateOption = None,
     store: StoreOption = None,
     model: ModelOption = None,
     budget: BudgetOption = None,
@@ -67,16 +69,19 @@ def replay(
     from agentflow.cli.job import perform
     from agentflow.cli.output import claimed_stdout
     from agentflow.cli.recorded import recorded_runs
+    from agentflow.cli.run_input import check_private, private_of
     from agentflow.cli.run_options import bound_engine, job_of
 
     if len(words) < 2:
         raise typer.BadParameter("name a run or a file, then the TARGET", param_hint="TARGET")
     *sources, target = words
     with claimed_stdout() as stdout, Imports() as imports:
+        given = private_of(private)
         engine = bound_engine(target, imports, store=None, model=model)
+        check_private(engine.workflow, given)
         runs = recorded_runs(sources, store, engine.workflow.id, target)
         if from_node is None:
-            found = _replayed(engine, runs)
+            found = _replayed(engine, runs, given)
             if json:
                 stdout.write(_document(found) + "\n")
             else:
@@ -84,13 +89,22 @@ def replay(
             raise typer.Exit(0 if all(one.same for one in found) else 1)
         start = _live(engine, runs, from_node)
         job = job_of(
-            engine, start, target=target, store=None, budget=budget, timeout=timeout, grace=grace
+            engine,
+            start,
+            target=target,
+            store=None,
+            budget=budget,
+            timeout=timeout,
+            grace=grace,
+            private=given,
         )
         code = perform(job, stdout, json=json, quiet=quiet, verbose=verbose)
     raise typer.Exit(code)
 
 
-def _replayed(engine: Engine[Any], runs: Sequence[Recorded]) -> list[Replayed]:
+def _replayed(
+    engine: Engine[Any], runs: Sequence[Recorded], private: dict[str, Any]
+) -> list[Replayed]:
     import anyio
 
     from agentflow.run.replay import replay as again
@@ -98,7 +112,7 @@ def _replayed(engine: Engine[Any], runs: Sequence[Recorded]) -> list[Replayed]:
     engine.store = None
 
     async def all_of_them() -> list[Replayed]:
-        return [await again(engine, one.info, one.entries) for one in runs]
+        return [await again(engine, one.info, one.entries, private=private) for one in runs]
 
     return anyio.run(all_of_them)
 

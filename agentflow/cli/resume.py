@@ -12,6 +12,7 @@ from agentflow.cli.run_options import (
     GraceOption,
     JsonOption,
     ModelOption,
+    PrivateOption,
     QuietOption,
     TimeoutOption,
     VerboseOption,
@@ -41,6 +42,7 @@ def resume(
             show_default=False,
         ),
     ],
+    private: PrivateOption = None,
     store: StoreOption = None,
     model: ModelOption = None,
     budget: BudgetOption = None,
@@ -58,12 +60,15 @@ def resume(
     from agentflow.cli.importing import Imports
     from agentflow.cli.job import perform
     from agentflow.cli.output import claimed_stdout
+    from agentflow.cli.run_input import check_private, private_of
     from agentflow.cli.run_options import bound_engine, job_of
 
     *answers, target = words
     _refuse_answer(target)
     with claimed_stdout() as stdout, Imports() as imports:
+        given = private_of(private)
         engine = bound_engine(target, imports, store=store, model=model, stored=True)
+        check_private(engine.workflow, given)
         job = job_of(
             engine,
             _start(engine, run_id, answers, target),
@@ -72,6 +77,7 @@ def resume(
             budget=budget,
             timeout=timeout,
             grace=grace,
+            private=given,
         )
         code = perform(job, stdout, json=json, quiet=quiet, verbose=verbose)
     raise typer.Exit(code)

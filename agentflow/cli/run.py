@@ -12,6 +12,7 @@ from agentflow.cli.run_options import (
     GraceOption,
     JsonOption,
     ModelOption,
+    PrivateOption,
     QuietOption,
     TimeoutOption,
     VerboseOption,
@@ -47,6 +48,7 @@ def run(
             help="The fields of the input, as a JSON object.",
         ),
     ] = None,
+    private: PrivateOption = None,
     model: ModelOption = None,
     budget: BudgetOption = None,
     timeout: TimeoutOption = None,
@@ -75,28 +77,35 @@ def run(
     from agentflow.cli.importing import Imports
     from agentflow.cli.job import perform
     from agentflow.cli.output import claimed_stdout
-    from agentflow.cli.run_input import input_of
+    from agentflow.cli.run_input import check_private, input_of, private_of
     from agentflow.cli.run_options import bound_engine, job_of
+    from agentflow.run import beginning
 
     with claimed_stdout() as stdout, Imports() as imports:
         # Stdin first: a module that reads it must not get what was meant for the run.
-        given = input_of(input)
+        given, apart = input_of(input), private_of(private)
         engine = bound_engine(target, imports, store=store, model=model)
+        check_private(engine.workflow, apart)
+        apart = beginning.private_of(engine.plan, given, apart)
         job = job_of(
             engine,
-            _start(engine, given, run_id),
+            _start(engine, given, apart, run_id),
             target=target,
             store=store,
             budget=budget,
             timeout=timeout,
             grace=grace,
+            private=apart,
         )
         code = perform(job, stdout, json=json, quiet=quiet, verbose=verbose)
     raise typer.Exit(code)
 
 
-def _start(engine: Engine[Any], given: dict[str, Any] | None, run_id: str | None) -> Start:
+def _start(
+    engine: Engine[Any], given: dict[str, Any] | None, private: dict[str, Any], run_id: str | None
+) -> Start:
     from agentflow.cli.run_input import check_input
+    from agentflow.run.beginning import whole_input
 
     async def start(options: ResumeOptions) -> Run[Any]:
         known: list[RunInfo] = []
@@ -104,7 +113,7 @@ def _start(engine: Engine[Any], given: dict[str, Any] | None, run_id: str | None
             known = await engine.store.find(run_id=run_id)
         # A run that is there already has its input.
         if not known:
-            check_input(engine.workflow, given)
+            check_input(engine.workflow, whole_input(given, private))
         note_driven(known)
         return engine.start(given, run_id=run_id, **options)
 

@@ -11,9 +11,9 @@ import typer
 
 from agentflow.errors import ContractError
 from agentflow.graph.workflow import Workflow
-from agentflow.run.decide import first_state
+from agentflow.run.first_state import first_state, supplied
 
-__all__ = ["check_input", "input_of"]
+__all__ = ["check_input", "check_private", "input_of", "private_of"]
 
 
 def input_of(option: str | None) -> dict[str, Any] | None:
@@ -22,8 +22,31 @@ def input_of(option: str | None) -> dict[str, Any] | None:
     Raises:
         BadParameter: There is no such file, or it holds no JSON object; a mistake in the JSON is told by line and column.
     """
-    if option is None:
-        return None
+    return None if option is None else _fields(option)
+
+
+def private_of(option: str | None) -> dict[str, Any]:
+    """The fields that `--private` gives, in the same ways; raises as `input_of`."""
+    try:
+        return {} if option is None else _fields(option)
+    except typer.BadParameter as error:
+        error.param_hint = "--private"
+        raise
+
+
+def check_private(workflow: Workflow[Any], given: dict[str, Any]) -> None:
+    """See to it that these are private fields of `workflow`.
+
+    Raises:
+        BadParameter: They are not, and why.
+    """
+    try:
+        supplied(workflow.plan, given)
+    except ContractError as error:
+        raise typer.BadParameter(str(error), param_hint="--private") from None
+
+
+def _fields(option: str) -> dict[str, Any]:
     text, source = _text(option)
     try:
         value = json.loads(text)

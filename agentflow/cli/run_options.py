@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -20,6 +20,7 @@ __all__ = [
     "GraceOption",
     "JsonOption",
     "ModelOption",
+    "PrivateOption",
     "QuietOption",
     "TimeoutOption",
     "VerboseOption",
@@ -58,6 +59,14 @@ GraceOption = Annotated[
         metavar="SECONDS",
         min=0,
         help="With a store: how long the visit under way may go on after SIGTERM.",
+    ),
+]
+PrivateOption = Annotated[
+    str | None,
+    typer.Option(
+        "--private",
+        metavar="JSON|@FILE|-",
+        help="Fields that are marked private, as a JSON object; they are not stored, so a run that goes on needs them again.",
     ),
 ]
 JsonOption = Annotated[
@@ -131,6 +140,7 @@ def job_of(
     budget: list[str] | None,
     timeout: float | None,
     grace: float,
+    private: Mapping[str, Any],
 ) -> Job:
     """The job of such options.
 
@@ -150,4 +160,4 @@ def job_of(
         None if store is None else public_url(store),
         lasting=not isinstance(engine.store, MemoryStore),
     )
-    return Job(engine, start, words, budget_of(budget or ()), timeout, grace)
+    return Job(engine, start, words, budget_of(budget or ()), timeout, grace, private)

@@ -11,7 +11,7 @@ from agentflow.cli.failure import failure_lines
 from agentflow.cli.outcome import Outcome
 from agentflow.cli.styled import Line, write_lines
 from agentflow.cli.waiting import again, waiting_lines
-from agentflow.errors import IncompatibleRun
+from agentflow.errors import IncompatibleRun, PrivateFieldMissing
 
 __all__ = ["Words", "tell"]
 
@@ -68,5 +68,7 @@ def _lines(outcome: Outcome, words: Words, *, verbose: bool) -> Iterator[Line]:
             run_id, requests, outcome.due, store=words.store, target=words.target
         )
     else:
-        command = again(run_id, "", words.store, words.target)
+        missing = isinstance(outcome.error, PrivateFieldMissing)
+        option = "--private JSON" if missing else ""
+        command = again(run_id, "", words.store, words.target, option)
         yield ("  go on with it: ", "quiet"), (command, "hint")

@@ -34,7 +34,7 @@ def pending(records: Sequence[JournalRecord]) -> list[Mapping[str, Any]]:
     return list(waiting.values())
 
 
-def again(run_id: str, answer: str, store: str | None, target: str) -> str:
+def again(run_id: str, answer: str, store: str | None, target: str, more: str = "") -> str:
     """The command that lets a run go on.
 
     Args:
@@ -42,10 +42,13 @@ def again(run_id: str, answer: str, store: str | None, target: str) -> str:
         answer: The words of the answer, empty for none.
         store: The store, if the command has to name it.
         target: What holds the workflow.
+        more: A further option.
     """
     words = [run_id, *([answer] if answer else [])]
-    option = f" --store {shlex.quote(store)}" if store else ""
-    return f"agentflow resume {shlex.join(words)}{option} {target}"
+    options = [f"--store {shlex.quote(store)}"] if store else []
+    return " ".join(
+        ["agentflow resume", shlex.join(words), *options, *filter(None, [more]), target]
+    )
 
 
 def waiting_lines(

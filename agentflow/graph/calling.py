@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 import inspect
+import types
 from collections.abc import Callable
 from typing import Any
 
 from agentflow.graph.excerpt import excerpt
 
-__all__ = ["body_problem", "function_name", "is_async", "takes", "takes_context"]
+__all__ = ["body_problem", "function_name", "is_async", "names_in", "takes", "takes_context"]
 
 
 def function_name(function: object) -> str:
@@ -78,6 +79,21 @@ def body_problem(function: object) -> str | None:
     if not takes(function, 2 if takes_context(function) else 1):
         return f"{name}{_signature(function)} cannot be called with (state) or (state, ctx)"
     return None
+
+
+def names_in(function: object) -> frozenset[str]:
+    """The names that the code of a function looks up, in functions inside of it too; none where there is no code to see."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    if not inspect.isroutine(function):
+        function = getattr(type(function), "__call__", None)  # noqa: B004 - the method is wanted, not the answer
+    code = getattr(inspect.unwrap(function), "__code__", None) if callable(function) else None
+    return _names_of(code) if isinstance(code, types.CodeType) else frozenset()
+
+
+def _names_of(code: types.CodeType) -> frozenset[str]:
+    inner = (_names_of(each) for each in code.co_consts if isinstance(each, types.CodeType))
+    return frozenset(code.co_names).union(*inner)
 
 
 def _signature(function: Callable[..., Any]) -> inspect.Signature | None:

@@ -226,6 +226,12 @@ CODES: dict[str, Code] = _table(
         "Not all values that the field may hold can be asked this, and the run would end with a contract error.",
     ),
     Code(
+        "AF208",
+        "warning",
+        "private field that may be lost",
+        "A run that goes on in another process has it only if somebody supplies it again.",
+    ),
+    Code(
         "AF210",
         "warning",
         "provided and never read",
@@ -238,6 +244,18 @@ CODES: dict[str, Code] = _table(
         "The first value is lost: it is useless, or a reader is missing.",
     ),
     Code("AF212", "warning", "unused input", "Callers have to give what nothing uses."),
+    Code(
+        "AF213",
+        "error",
+        "private field that would be recorded",
+        "Its value would be in the journal under another name, which is what the mark forbids.",
+    ),
+    Code(
+        "AF214",
+        "warning",
+        "private field filled by a recorded effect",
+        "What a model or a tool gives is recorded as its effect, before it comes to the field.",
+    ),
     # AF3xx: conditions, proved over every value.
     Code(
         "AF301",

@@ -15,7 +15,7 @@ from agentflow.graph.typeddict import rebuilt
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-__all__ = ["ANY", "Contract", "contract_error", "reason_of"]
+__all__ = ["ANY", "Contract", "contract_error", "private_error", "reason_of"]
 
 _PLAIN_TYPES = (int, str, float, bool, bytes, type(None))
 
@@ -177,3 +177,14 @@ def contract_error(where: str, value: Any, error: Exception) -> ContractError:
     else:
         reason = f"{type(error).__name__}: {error}"
     return ContractError(f"{where}: {reason} (got {excerpt(value)})")
+
+
+def private_error(where: str, error: Exception) -> ContractError:
+    """The same for a value that must not be told: by the kinds of what is wrong with it, and nothing else."""
+    from pydantic import ValidationError
+
+    kinds = [type(error).__name__]
+    if isinstance(error, ValidationError):
+        details = error.errors(include_url=False, include_context=False, include_input=False)
+        kinds = [item["type"] for item in details]
+    return ContractError(f"{where}: {', '.join(dict.fromkeys(kinds))} (the field is private)")

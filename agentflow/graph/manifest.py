@@ -97,6 +97,7 @@ def _state(schema: Schema) -> dict[str, Any] | None:
             "required": spec.required,
             "default": spec.default is not None,
             "reducer": None if spec.reducer is None else str(spec.reducer),
+            "private": spec.private,
         }
         for name, spec in schema.fields.items()
     }

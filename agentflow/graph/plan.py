@@ -55,6 +55,7 @@ class PlanNode:
         "node",
         "on_error",
         "plain",
+        "private",
         "provides",
         "reducing",
         "requires",
@@ -82,6 +83,7 @@ class PlanNode:
         # Of a field whose plain type says it all, nothing more is asked at a visit.
         self.exact = {name: spec.delta.exact for name, spec in self.writes.items()}
         self.reducing = any(spec.reducer is not None for spec in self.writes.values())
+        self.private = frozenset(name for name, spec in self.writes.items() if spec.private)
         self.kind: Kind | None = node.kind
         self.function: Callable[..., Any] = node
         self.takes_context = self.threaded = False
@@ -110,6 +112,7 @@ class Plan:
         "max_rounds",
         "nodes",
         "on_limit",
+        "private",
         "result",
         "schema",
         "state_class",
@@ -131,6 +134,7 @@ class Plan:
             name: schema.field(name) for name in (*workflow.inputs, *workflow.optional_inputs)
         }
         self.with_default = schema.with_default()
+        self.private = schema.private()
         self.state_class = State.with_attributes(schema.fields) if schema.attributes else State
         self.result = result_contract(workflow.result)
         self.result.compile()

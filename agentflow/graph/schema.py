@@ -16,6 +16,7 @@ from agentflow.graph.contract import ANY, Contract, contract_error, reason_of
 from agentflow.graph.declared import Declared, declared_fields, has_attributes
 from agentflow.graph.excerpt import excerpt
 from agentflow.graph.frozen import lend
+from agentflow.graph.private import Private
 from agentflow.graph.reducer import Reducer, append, appended, several
 
 __all__ = ["FieldSpec", "Schema", "SchemaProblem", "schema_of"]
@@ -35,11 +36,12 @@ class FieldSpec:
 
     Args:
         name: The field.
-        annotation: Its type, without qualifiers, reducers kept apart.
+        annotation: Its type, without qualifiers; reducers and the mark `private` kept apart.
         required: Whether the schema says it is always there.
         default: A function that makes its default anew, or `None`.
         constant: Whether the default is equal each time.
         reducer: How updates are joined with the value, or `None` when they replace it.
+        private: Whether it is never recorded.
         value: The contract of its whole value (inputs, mappings).
         delta: The contract of what a node returns for it; the same as `value` unless a reducer says otherwise.
     """
@@ -50,6 +52,7 @@ class FieldSpec:
     default: Callable[[], Any] | None = None
     constant: bool = False
     reducer: Reducer | None = None
+    private: bool = False
     value: Contract = ANY
     delta: Contract = ANY
 
@@ -92,6 +95,10 @@ class Schema:
         """The fields that are there from the start."""
         return tuple(spec for spec in self.fields.values() if spec.default is not None)
 
+    def private(self) -> frozenset[str]:
+        """The fields that are never recorded."""
+        return frozenset(spec.name for spec in self.fields.values() if spec.private)
+
     def field(self, name: str) -> FieldSpec:
         """The field `name`; in an untyped state every name is a field."""
         return self.fields[name] if self.typed else FieldSpec(name, Any)
@@ -121,8 +128,8 @@ def _unreadable(error: Exception) -> str:
 
 def _field(item: Declared) -> tuple[FieldSpec, str]:
     """A field, and why it cannot be used; empty when it can."""
-    hint, reducer = _without_reducer(item.hint)
-    spec = FieldSpec(item.name, hint, item.required, item.default, item.constant, reducer)
+    hint, reducer, private = _without_marks(item.hint)
+    spec = FieldSpec(item.name, hint, item.required, item.default, item.constant, reducer, private)
     try:
         value = item.contract(hint)
         delta = Contract(reducer.delta) if reducer and reducer.delta is not None else value
@@ -139,10 +146,12 @@ def _field(item: Declared) -> tuple[FieldSpec, str]:
     return spec, ""
 
 
-def _without_reducer(hint: Any) -> tuple[Any, Reducer | None]:
+def _without_marks(hint: Any) -> tuple[Any, Reducer | None, bool]:
+    """The type itself, its reducer, and whether it is marked `private`."""
     if get_origin(hint) is not Annotated:
-        return hint, None
+        return hint, None, False
     base, *extras = get_args(hint)
     reducer = next((extra for extra in extras if isinstance(extra, Reducer)), None)
-    kept = tuple(extra for extra in extras if not isinstance(extra, Reducer))
-    return (Annotated[(base, *kept)] if kept else base), reducer
+    private = any(isinstance(extra, Private) for extra in extras)
+    kept = tuple(extra for extra in extras if not isinstance(extra, Reducer | Private))
+    return (Annotated[(base, *kept)] if kept else base), reducer, private

@@ -15,7 +15,7 @@ __all__ = ["run_once", "run_once_sync"]
 
 R = TypeVar("R")
 
-_RUN_OPTIONS = frozenset({"run_id", "signal", "context", "identity", "deps"})
+_RUN_OPTIONS = frozenset({"run_id", "signal", "context", "identity", "deps", "private"})
 
 
 async def run_once(workflow: Workflow[R], input: Mapping[str, Any] | None, **options: Any) -> R:

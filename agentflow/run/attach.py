@@ -17,9 +17,10 @@ from agentflow.errors import (
     RunSuspended,
     StoreError,
 )
-from agentflow.run.beginning import started_body, stored_input
+from agentflow.run.beginning import private_of, started_body, stored_input, whole_input
 from agentflow.run.ended import Ended, ended
 from agentflow.run.entries import ENDED, Claim, Entry, NewRun, RunInfo, StoredStatus
+from agentflow.run.first_state import supplied
 from agentflow.run.journal import Journal, restored, stored
 from agentflow.run.suspension import Suspension, answers_for, last_suspension
 
@@ -49,18 +50,32 @@ _Attached = tuple[Journal | Ended, Mapping[str, Any] | None]
 
 
 async def attach(
-    run: Run[Any], store: Store, input: Mapping[str, Any] | None, answers: Any
+    run: Run[Any],
+    store: Store,
+    input: Mapping[str, Any] | None,
+    private: Mapping[str, Any],
+    answers: Any,
 ) -> _Attached:
     """Claim a run and open its journal; or find out how it ended. Gives the run's input too.
+
+    Args:
+        run: The run.
+        store: Where it is.
+        input: What it is asked for with.
+        private: Private fields that are given apart from the input.
+        answers: What is answered; or `ATTACHED`, `UNANSWERED`.
 
     Raises:
         RunSuspended: It waits, and nobody answers.
         ResumeConflict: It is answered, but waits no more.
-        ContractError: An answer is not what was asked for, and the run goes on waiting; or the input cannot be stored.
+        ContractError: An answer or a private field is not what is wanted, and the run is left as it is; or the input cannot
+            be stored.
         RunConflict: The id belongs to a run of another workflow or with another input.
         IncompatibleRun: What is stored cannot be restored by the code of today.
         StoreError: The store cannot be read or written.
     """
+    plan = run.workflow.plan
+    run.supplied = supplied(plan, private_of(plan, input, private))
     if answers is not ATTACHED:
         return await _resume(run, store, answers)
     # Before anything is claimed: what cannot be stored must leave nothing behind.
@@ -79,7 +94,7 @@ async def attach(
         with anyio.CancelScope(shield=True):
             found = await store.claim(run.id, new=new)
             if isinstance(found, Claim):
-                return await _open(run, store, found, input, begin)
+                return await _open(run, store, found, whole_input(input, private), begin)
         info = found
         assert isinstance(info, RunInfo)
         same_workflow(run.id, run.workflow, info)
@@ -113,7 +128,7 @@ async def _beginning(run: Run[Any], store: Store, input: Any) -> dict[str, Any]:
         # One that has begun does not care what has become of the defaults since.
         if not await store.find(run_id=run.id):
             raise
-        return {"input": stored_input(run.id, input), "defaults": {}}
+        return {"input": stored_input(run.id, plan, input), "defaults": {}}
 
 
 async def _open(

@@ -1,23 +1,26 @@
-"""What a durable run, or a sub-workflow of it, begins with: the input and the defaults, recorded once.
+"""What a run, or a sub-workflow of it, begins with: the input and the defaults, recorded once, without what is private.
 
 A default is made anew for every run, by a function that may read a clock. So it is recorded with the input, and a run
-that goes on has the values that it began with.
+that goes on has the values that it began with. Private fields are recorded nowhere; whoever goes on supplies them again.
 """
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from agentflow.errors import ContractError, IncompatibleRun
-from agentflow.run import decide
+from agentflow.errors import AgentflowError, ContractError, IncompatibleRun, PrivateFieldMissing
+from agentflow.graph.frozen import write
+from agentflow.run.decide import missing
 from agentflow.run.effects import effect
+from agentflow.run.first_state import defaults as defaults_of, first_state
 from agentflow.run.journal import restored, stored
 from agentflow.run.redo import field_again
 
 if TYPE_CHECKING:
     from agentflow.graph.frozen import State
-    from agentflow.graph.plan import Plan
+    from agentflow.graph.plan import Plan, PlanNode
     from agentflow.run.frame import Frame
     from agentflow.run.journal import Journal
 
@@ -26,8 +29,12 @@ __all__ = [
     "defaults_key",
     "first_state_of",
     "inner_began_with",
+    "missed",
+    "private_fields",
+    "private_of",
     "started_body",
     "stored_input",
+    "whole_input",
 ]
 
 
@@ -39,19 +46,25 @@ def started_body(run_id: str, plan: Plan, input: Any) -> dict[str, Any]:
     """
     given = input if isinstance(input, Mapping) else {}
     return {
-        "input": stored_input(run_id, input),
-        "defaults": _stored_defaults(plan, decide.defaults(plan, given)),
+        "input": stored_input(run_id, plan, input),
+        "defaults": _stored_defaults(plan, defaults_of(plan, given)),
     }
 
 
-def stored_input(run_id: str, input: Any) -> Any:
-    """An input as it is recorded, and compared with that of whoever asks for the same run.
+def stored_input(run_id: str, plan: Plan, input: Any) -> Any:
+    """An input as it is recorded, and compared with that of whoever asks for the same run: without what is private.
 
     Raises:
         ContractError: It has no stored form.
     """
-    # What is no mapping is refused when the run begins; that is recorded like any other end.
+    # What the definition does not take is refused when the run begins; that is recorded like any other end.
     given = dict(input) if isinstance(input, Mapping) else input
+    if plan.private and input is not None:
+        # The secret may be in a field that is misspelt.
+        taken = plan.inputs.keys() - plan.private
+        given = (
+            {name: given[name] for name in given if name in taken} if type(given) is dict else {}
+        )
     return stored(f"the input of run {run_id!r}", given)
 
 
@@ -60,7 +73,41 @@ def _stored_defaults(plan: Plan, made: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: stored(f"the default of field {name!r} {where}", value)
         for name, value in made.items()
+        if name not in plan.private
     }
+
+
+async def private_fields(given: Any, run_id: str) -> Mapping[str, Any]:
+    """The private fields that a caller supplies, as a mapping or by a function of the run id, plain or async.
+
+    Raises:
+        ContractError: They are no mapping.
+        Exception: What the function raises.
+    """
+    if callable(given):
+        given = given(run_id)
+        if inspect.isawaitable(given):
+            given = await given
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise ContractError(
+            f"the private fields of run {run_id!r} are {type(given).__name__}; give a mapping of field to value"
+        )
+    return given
+
+
+def private_of(plan: Plan, input: Any, private: Mapping[str, Any]) -> dict[str, Any]:
+    """All private fields that a caller gives, in the input or apart from it."""
+    given = input if isinstance(input, Mapping) else {}
+    return {**{name: given[name] for name in given if name in plan.private}, **private}
+
+
+def whole_input(input: Any, private: Mapping[str, Any]) -> Any:
+    """The input with the private fields that are given apart from it."""
+    if not private or not (input is None or isinstance(input, Mapping)):
+        return input
+    return {**(input or {}), **private}
 
 
 def began_with(plan: Plan, started: Mapping[str, Any]) -> State:
@@ -85,7 +132,7 @@ def inner_began_with(plan: Plan, input: Mapping[str, Any], recorded: Mapping[str
     Raises:
         IncompatibleRun: The definition of today does not take it.
     """
-    return _first_state(plan, input, {**decide.defaults(plan, input), **recorded})
+    return _first_state(plan, input, {**defaults_of(plan, input), **recorded})
 
 
 async def first_state_of(
@@ -109,13 +156,18 @@ async def first_state_of(
     else:
         defaults = await _defaults_below(frame, input)
     if began:
-        return _first_state(frame.plan, input, defaults)
-    return decide.first_state(frame.plan, input, defaults)
+        state = _first_state(frame.plan, input, defaults)
+    else:
+        lost = frame.plan.private if journal.resumed else ()
+        state = first_state(frame.plan, input, defaults, lost=lost)
+    if frame.above is None and journal.resumed:
+        write(state, frame.run.supplied)
+    return state
 
 
 def _first_state(plan: Plan, input: Mapping[str, Any] | None, defaults: dict[str, Any]) -> State:
     try:
-        return decide.first_state(plan, input, defaults)
+        return first_state(plan, input, defaults, lost=plan.private)
     except ContractError as error:
         raise IncompatibleRun(f"the input of the run does not fit any more: {error}") from error
 
@@ -124,7 +176,7 @@ def _recorded_defaults(plan: Plan, started: Mapping[str, Any], input: Any) -> di
     found = {name: field_again(plan, name, data) for name, data in started["defaults"].items()}
     # A field that has got a default since begins with it.
     given = {*found, *(input if isinstance(input, Mapping) else ())}
-    return {**decide.defaults(plan, given), **found}
+    return {**defaults_of(plan, given), **found}
 
 
 def defaults_key(path: str) -> str:
@@ -136,8 +188,9 @@ async def _defaults_below(frame: Frame, input: Mapping[str, Any] | None) -> dict
     """The defaults of a sub-workflow; recorded as an effect of its node where they may differ each time."""
     plan, above = frame.plan, frame.above
     assert above is not None
-    made = decide.defaults(plan, input or ())
-    changing = {spec.name for spec in plan.with_default if not spec.constant} & made.keys()
+    made = defaults_of(plan, input or ())
+    changing = {spec.name for spec in plan.with_default if not (spec.constant or spec.private)}
+    changing &= made.keys()
     if not changing:
         return made
 
@@ -147,3 +200,11 @@ async def _defaults_below(frame: Frame, input: Mapping[str, Any] | None) -> dict
 
     key = above.effect_key(defaults_key(frame.path))
     return {**made, **await effect(above, "defaults", key, None, make)}
+
+
+def missed(frame: Frame, node: PlanNode, name: str) -> AgentflowError:
+    """The error for a required field that does not exist; where it may be supplied again, the run can go on."""
+    journal = frame.run.journal
+    if journal is not None and journal.resumed and name in frame.plan.private:
+        return PrivateFieldMissing(frame.run.id, node.id, name)
+    return missing(node, name)

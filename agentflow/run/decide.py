@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from agentflow.errors import (
     BudgetExceeded,
@@ -17,19 +17,20 @@ from agentflow.errors import (
     DeliveryError,
     Divergence,
     IncompatibleRun,
+    PrivateFieldMissing,
     RunCancelled,
     RunConflict,
     StoreError,
 )
-from agentflow.graph.contract import contract_error
-from agentflow.graph.excerpt import excerpt
-from agentflow.graph.frozen import State, freeze, thaw, write
+from agentflow.graph.contract import contract_error, private_error
+from agentflow.graph.frozen import State, thaw
 from agentflow.graph.reducer import append
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from agentflow.graph.plan import Plan, PlanNode, PlanRoute
+    from agentflow.graph.schema import FieldSpec
     from agentflow.run.suspension import Request
 
 __all__ = [
@@ -37,7 +38,6 @@ __all__ = [
     "Failure",
     "choose_route",
     "final_value",
-    "first_state",
     "fresh_values",
     "join",
     "merged",
@@ -102,83 +102,23 @@ UNRECOVERABLE = (
     DeliveryError,
     Divergence,
     IncompatibleRun,
+    PrivateFieldMissing,
     RunCancelled,
     RunConflict,
     StoreError,
 )
 """Errors that no retry and no error node may turn into a success."""
 
-
-def defaults(plan: Plan, given: Container[str] = ()) -> dict[str, Any]:
-    """The defaults of all fields that are not given, made anew, validated and frozen.
-
-    Raises:
-        ContractError: One is invalid.
-    """
-    values = {}
-    for spec in plan.with_default:
-        if spec.name not in given:
-            assert spec.default is not None
-            where = f"the default of {spec.name!r}"
-            values[spec.name] = _accepted(where, spec.value.accept, spec.default())
-    return values
+STOPPED = (IncompatibleRun, PrivateFieldMissing, StoreError)
+"""Errors that decide nothing: a durable run is left at its last record, and can go on."""
 
 
-def first_state(
-    plan: Plan, input: Mapping[str, Any] | None, made: Mapping[str, Any] | None = None
-) -> State:
-    """The state a run starts with: defaults, then the given input, validated field by field.
-
-    Args:
-        plan: The plan.
-        input: What is given.
-        made: The defaults, where they were made before; default: they are made now.
-
-    Raises:
-        ContractError: The input is no mapping, lacks a field, has one that is not declared, or an invalid value.
-    """
-    workflow = plan.workflow
-    given: Any = {} if input is None else input
-    if type(given) is not dict and not isinstance(given, Mapping):
-        raise ContractError(
-            f"the input of workflow {workflow.id!r} is {type(given).__name__}; give a mapping of field to value"
-        )
-    values = defaults(plan, given) if made is None else dict(made)
-    for name, value in dict.items(given) if isinstance(given, dict) else given.items():
-        spec_of_input = plan.inputs.get(name)
-        if spec_of_input is None:
-            if not workflow.open_inputs or not isinstance(name, str):
-                raise ContractError(_unknown_input(plan, name))
-            values[name] = _accepted(f"input {name!r}", freeze, value)
-        elif type(value) is spec_of_input.value.exact:
-            values[name] = value
-        else:
-            where = f"input {name!r} of workflow {workflow.id!r}"
-            values[name] = _accepted(where, spec_of_input.value.accept, value)
-    for name in workflow.inputs:
-        if name not in values:
-            needed = ", ".join(map(repr, workflow.inputs))
-            raise ContractError(
-                f"the input of workflow {workflow.id!r} lacks the field {name!r} (it needs {needed})"
-            )
-    state = plan.state_class()
-    write(state, values)
-    return state
-
-
-def _unknown_input(plan: Plan, name: object) -> str:
-    allowed = ", ".join(map(repr, plan.inputs)) or "no input at all"
-    return (
-        f"workflow {plan.workflow.id!r} takes no input field {name!r}; it takes {allowed} "
-        f"(declare further ones with inputs= or optional_inputs=)"
-    )
-
-
-def _accepted(where: str, accept: Any, value: Any) -> Any:
-    try:
-        return accept(value)
-    except Exception as error:
-        raise contract_error(where, value, error) from error
+def refuse(where: str, spec: FieldSpec, value: Any, error: Exception) -> NoReturn:
+    """Raise the `ContractError` for a value that is none of a field."""
+    if spec.private:
+        # The message is recorded and shown to observers; the cause is told by whatever logs the error.
+        raise private_error(where, error) from None
+    raise contract_error(where, value, error) from error
 
 
 def fresh_values(node: PlanNode, update: Any) -> dict[str, Any]:
@@ -203,7 +143,7 @@ def fresh_values(node: PlanNode, update: Any) -> dict[str, Any]:
         try:
             values[name] = spec.delta.accept(value)
         except Exception as error:
-            raise contract_error(f"{_name(node)}, field {name!r}", value, error) from error
+            refuse(f"{_name(node)}, field {name!r}", spec, value, error)
     for name in node.provides:
         if name not in values:
             raise ContractError(
@@ -243,13 +183,13 @@ def join(node: PlanNode, state: State, values: dict[str, Any]) -> dict[str, Any]
     """
     joined = dict(values)
     for name, delta in values.items():
-        reducer = node.writes[name].reducer
-        if reducer is not None and reducer is not append:
-            where = f"{_name(node)}, field {name!r}, reducer {reducer}"
+        spec = node.writes[name]
+        if spec.reducer is not None and spec.reducer is not append:
+            where = f"{_name(node)}, field {name!r}, reducer {spec.reducer}"
             try:
-                joined[name] = node.writes[name].joined(dict.get(state, name), delta)
+                joined[name] = spec.joined(dict.get(state, name), delta)
             except Exception as error:
-                raise contract_error(where, delta, error) from error
+                refuse(where, spec, delta, error)
     for name, delta in values.items():
         spec = node.writes[name]
         if spec.reducer is append:
@@ -279,7 +219,7 @@ def choose_route(node: PlanNode, state: State) -> PlanRoute:
             if inspect.isawaitable(matched):
                 _close(matched)
             raise ContractError(
-                f"{_name(node)}: the condition of the route {route.route} gave {excerpt(matched)}; it must give True or False"
+                f"{_name(node)}: the condition of the route {route.route} gave {type(matched).__name__}; it must give True or False"
             )
     tried = "; ".join(str(route.route) for route in node.routes)
     raise ContractError(f"{_name(node)}: no route matches the state (tried: {tried})")

@@ -10,8 +10,10 @@ import anyio
 
 from agentflow.errors import (
     AgentflowError,
+    BudgetExceeded,
     ContractError,
     IncompatibleRun,
+    PrivateFieldMissing,
     RunCancelled,
     RunInterrupted,
     RunSuspended,
@@ -20,13 +22,16 @@ from agentflow.errors import (
 from agentflow.run.decide import Bail, Suspend, checked_result, told, unwrapped
 from agentflow.run.ended import end_body
 from agentflow.run.entries import StoredStatus
+from agentflow.run.facts import limit_data
 
 if TYPE_CHECKING:
     from agentflow.graph.plan import Plan
+    from agentflow.run.facts import Facts
+    from agentflow.run.frame import Frame
     from agentflow.run.journal import Journal
     from agentflow.run.ledger import Ledger
 
-__all__ = ["Ending", "cancelled", "end_data", "ending_of", "record_end"]
+__all__ = ["Ending", "cancelled", "ending_of", "record_end", "tell_end"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +58,7 @@ class Ending:
                 return "completed"
             case RunSuspended():
                 return "suspended"
-            case RunInterrupted() | StoreError() | IncompatibleRun():
+            case RunInterrupted() | StoreError() | IncompatibleRun() | PrivateFieldMissing():
                 # Nothing has been decided: the run can go on from its last record.
                 return "interrupted"
             case RunCancelled():
@@ -93,7 +98,7 @@ def ending_of(
 def _is_foreign(run_id: str, error: BaseException, *, durable: bool) -> bool:
     """Whether it tells of another run, which a node waited for: that is no reason to suspend or interrupt this one."""
     match error:
-        case RunSuspended(run_id=other):
+        case RunSuspended(run_id=other) | PrivateFieldMissing(run_id=other):
             return other != run_id
         case RunInterrupted():
             return True
@@ -155,7 +160,25 @@ async def _record_suspension(journal: Journal, error: Any, ledger: Ledger) -> No
     await journal.write("suspended", body, status="suspended", due=error.due)
 
 
-def end_data(ending: Ending, ledger: Ledger) -> dict[str, Any]:
+async def tell_end(
+    bus: Facts, frame: Frame, ending: Ending, overtime: BudgetExceeded | None
+) -> None:
+    """Tell observers and readers how a run ended, and let them finish.
+
+    Args:
+        bus: What tells them.
+        frame: The frame of the run.
+        ending: How it ended.
+        overtime: The error of a run whose seconds are spent, if they are.
+    """
+    if overtime is not None and ending.error is overtime:
+        bus.emit("limit.reached", frame, data=limit_data(overtime))
+    data = _end_data(ending, frame.ledger)
+    bus.emit(f"run.{ending.status}", frame, data=data, content=ending.value)
+    await bus.close()
+
+
+def _end_data(ending: Ending, ledger: Ledger) -> dict[str, Any]:
     """The data of the last fact of a run."""
     data: dict[str, Any] = {"used": ledger.as_dict()}
     match ending.error:

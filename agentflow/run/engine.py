@@ -383,6 +383,7 @@ class Engine(Generic[R]):
             deps=options.get("deps"),
             observers=(*self._observers, *more) if more else self._observers,
             sink=self.sink if sink is None else sink,
+            private=options.get("private"),
             read=read,
             answers=answers,
         )

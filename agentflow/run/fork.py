@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from agentflow.errors import ContractError
 from agentflow.graph.contract import contract_error
 from agentflow.run.branches import continued
-from agentflow.run.decide import first_state
+from agentflow.run.first_state import first_state
 from agentflow.run.journal import restored, stored
 from agentflow.run.suspension import request_id
 
@@ -110,9 +110,10 @@ class _Copy:
 
 
 def _input(plan: Plan, body: Mapping[str, Any], update: Mapping[str, Any]) -> Any:
+    _refuse_private(plan, update)
     before = body["input"]
     given = {**({} if before is None else restored("the input", before)), **update}
-    first_state(plan, given)
+    first_state(plan, given, lost=plan.private)
     return stored("the input", given)
 
 
@@ -120,6 +121,7 @@ def _edit(plan: Plan, frame: str, update: Mapping[str, Any]) -> dict[str, Any]:
     inner = plan.inner(frame)
     if inner is None:
         raise ContractError(f"the definition of today has no workflow at {frame!r}")
+    _refuse_private(inner, update)
     joined = _joined(plan, frame)
     edit = {}
     for name, value in update.items():
@@ -137,6 +139,14 @@ def _edit(plan: Plan, frame: str, update: Mapping[str, Any]) -> dict[str, Any]:
             raise contract_error(where, value, error) from error
         edit[name] = stored(where, accepted)
     return edit
+
+
+def _refuse_private(plan: Plan, update: Mapping[str, Any]) -> None:
+    for name in update:
+        if name in plan.private:
+            raise ContractError(
+                f"the update of field {name!r} would be recorded, and the field is private: supply it with private="
+            )
 
 
 def _joined(plan: Plan, frame: str) -> frozenset[str]:

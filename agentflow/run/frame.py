@@ -14,15 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from agentflow.errors import BudgetExceeded, IncompatibleRun, RunCancelled, StoreError
+from agentflow.errors import BudgetExceeded, RunCancelled
 from agentflow.graph.frozen import write
 from agentflow.graph.reducer import append
 from agentflow.run import decide
 from agentflow.run.attempts import attempt_until_done
-from agentflow.run.beginning import first_state_of
+from agentflow.run.beginning import first_state_of, missed
 from agentflow.run.context import NodeContext
 from agentflow.run.decide import Failure
 from agentflow.run.facts import limit_data
+from agentflow.run.first_state import first_state
 from agentflow.run.redo import (
     go_on_from,
     record_commit,
@@ -131,7 +132,7 @@ class Frame:
         journal = self.run.journal
         began = journal is not None and journal.began(self.path)
         if journal is None:
-            self.state = decide.first_state(self.plan, input)
+            self.state = first_state(self.plan, input)
         else:
             self.task = anyio.get_current_task().id
             self.state = await first_state_of(journal, self, input, began=began)
@@ -200,7 +201,7 @@ class Frame:
                 ledger.enter_visit()
                 for name in node.requires:
                     if name not in state:
-                        raise decide.missing(node, name)
+                        raise missed(self, node, name)
                 try:
                     if not node.plain or listening:
                         update = await attempt_until_done(self, node, visit, failure)
@@ -318,7 +319,7 @@ class Frame:
         told = Failure(type(error).__name__, decide.told(error), node.id)
         if handler is None:
             # What became of the journal is no failure of the node.
-            if not isinstance(error, StoreError | IncompatibleRun):
+            if not isinstance(error, decide.STOPPED):
                 self._tell_failed(node, visit, told, None)
             place = f"in node {node.id!r} of workflow {self.plan.workflow.id!r}, run {self.id}"
             if failure is not None:
@@ -365,6 +366,8 @@ class Frame:
         self, node: PlanNode, visit: int, values: dict[str, Any], route: PlanRoute
     ) -> None:
         fields = {"fields": sorted(values)}
+        if node.private:
+            values = {name: values[name] for name in values if name not in node.private}
         self._emit("node.committed", node, visit, data=fields, content=values)
         data = {
             "index": route.index,

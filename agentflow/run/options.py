@@ -26,6 +26,9 @@ class ResumeOptions(TypedDict, total=False):
         deps: Live objects for the nodes, such as clients and pools.
         observers: Further observers, for this run.
         sink: Where content goes, instead of the engine's sink.
+        private: Fields of the state that are marked `private`, which a run that goes on has only if they are supplied again:
+            a mapping, or a function of the run id that gives one, plain or async. In a run that begins they are a part of
+            the input.
     """
 
     signal: CancelSignal | None
@@ -35,6 +38,7 @@ class ResumeOptions(TypedDict, total=False):
     deps: Any
     observers: Iterable[Observer | Callable[[Fact], Any]]
     sink: Sink | None
+    private: Mapping[str, Any] | Callable[[str], Any] | None
 
 
 class RunOptions(ResumeOptions, total=False):
@@ -68,6 +72,11 @@ def check_options(options: RunOptions) -> None:
         kind, wanted = _KINDS[name]
         if not isinstance(value, kind):
             raise TypeError(f"{name}={value!r}: it is {wanted}, or None")
+    private: object = options.get("private")
+    if not (private is None or callable(private) or isinstance(private, Mapping)):
+        # Not the value itself, which is to be seen by nobody.
+        given = type(private).__name__
+        raise TypeError(f"private= is {given}: it is a mapping, or a function of the run id")
     sink = options.get("sink")
     if sink is not None and not callable(getattr(sink, "send", None)):
         raise TypeError(

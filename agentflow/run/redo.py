@@ -45,7 +45,8 @@ async def record_commit(
     delta = {
         name: stored(f"node {node.id!r}, field {name!r}", value)
         for name, value in values.items()
-        if node.writes[name].reducer is not None or not _unchanged(dict.get(state, name), value)
+        if name not in node.private
+        and (node.writes[name].reducer is not None or not _unchanged(dict.get(state, name), value))
     }
     write(state, frame.join(node, values) if node.reducing else values)
     body = {
@@ -202,7 +203,9 @@ def _snapshot(frame: Frame, target: PlanNode) -> dict[str, Any]:
     nodes = list(frame.plan.nodes)
     return {
         "state": {
-            name: stored(f"field {name!r}", value) for name, value in dict.items(frame.state)
+            name: stored(f"field {name!r}", value)
+            for name, value in dict.items(frame.state)
+            if name not in frame.plan.private
         },
         "next": target.id,
         "round": frame.round,

@@ -17,6 +17,7 @@ import anyio
 import anyio.lowlevel
 
 from agentflow.errors import Divergence
+from agentflow.run.beginning import private_fields, whole_input
 from agentflow.run.decide import Suspend, told
 from agentflow.run.entries import Claim, Entry, RunInfo, StoredStatus
 from agentflow.run.facts import as_observer
@@ -93,7 +94,7 @@ async def replay(
         engine: An engine of today's definition; its models and tools are bound, and never called.
         info: What is known of the run.
         entries: Its whole journal.
-        options: `context`, `identity`, `deps` and `observers`, as `Engine.run` takes them.
+        options: `context`, `identity`, `deps`, `observers` and `private`, as `Engine.run` takes them.
 
     Raises:
         RunConflict: The run is one of another workflow.
@@ -138,6 +139,7 @@ class _ReplayedRun(Run[Any]):
             deps=options.get("deps"),
             observers=[as_observer(observer) for observer in options.get("observers", ())],
             sink=None,
+            private=options.get("private"),
             read=False,
         )
         self.clock = _EndOfTime()
@@ -145,7 +147,8 @@ class _ReplayedRun(Run[Any]):
 
     async def _execute(self) -> Any:
         self.journal = self._record
-        return await self._frame.execute(self._record.input)
+        private = await private_fields(self._private, self.id)
+        return await self._frame.execute(whole_input(self._record.input, private))
 
 
 _NOWHERE: Final[Any] = None

@@ -17,12 +17,13 @@ import anyio.lowlevel
 from agentflow.errors import BudgetExceeded, RunCancelled, RunInterrupted, RunSuspended
 from agentflow.graph.frozen import State, freeze
 from agentflow.run.attach import ATTACHED, attach
+from agentflow.run.beginning import private_fields, whole_input
 from agentflow.run.detached import Detached
 from agentflow.run.effects import emit
 from agentflow.run.ended import Ended
-from agentflow.run.ending import Ending, cancelled, end_data, ending_of, record_end
+from agentflow.run.ending import Ending, cancelled, ending_of, record_end, tell_end
 from agentflow.run.entries import StoredStatus
-from agentflow.run.facts import FactReader, Facts, limit_data
+from agentflow.run.facts import FactReader, Facts
 from agentflow.run.frame import Frame
 from agentflow.run.ledger import Ledger
 from agentflow.run.loop import Latch, Loop, current_loop
@@ -64,6 +65,7 @@ class Run(Generic[R]):
         identity: Who the run is for, as the host gave it.
         deps: The live objects given to the run.
         models: The engine's models as they were when the run was made.
+        supplied: The private fields that are supplied again to a run that goes on.
     """
 
     # With slots, because Python shares no table of names among objects with more than thirty of them.
@@ -71,8 +73,8 @@ class Run(Generic[R]):
         *("__weakref__", "bus", "clock", "context", "deps", "due", "engine", "id", "identity"),
         *("journal", "ledger", "loop", "models", "monotonic", "pause_at", "requests", "signal"),
         *("sink", "status", "thread", "_answers", "_began", "_error", "_frame", "_input"),
-        *("_interrupted", "_leaving", "_observers", "_overtime", "_parting", "_read", "_settled"),
-        *("_settling", "_task", "_value", "_variables", "_watchers"),
+        *("_interrupted", "_leaving", "_observers", "_overtime", "_parting", "_private", "_read"),
+        *("_settled", "_settling", "_task", "_value", "_variables", "_watchers", "supplied"),
     )
 
     def __init__(
@@ -89,6 +91,7 @@ class Run(Generic[R]):
         deps: Any,
         observers: Iterable[Observer],
         sink: Sink | None,
+        private: Any,
         read: bool,
         answers: Any = ATTACHED,
     ) -> None:
@@ -111,6 +114,8 @@ class Run(Generic[R]):
         self.loop: Loop
         self._input = input
         self._answers = answers
+        self._private = private
+        self.supplied: dict[str, Any] = {}
         self._observers = tuple(observers)
         self._read = read
         self._frame = Frame(self, plan, id=self.id, signal=self.signal)
@@ -280,9 +285,10 @@ class Run(Generic[R]):
 
     async def _execute(self) -> Any:
         store = self.engine.store
+        private = {} if self._private is None else await private_fields(self._private, self.id)
         if store is None:
-            return await self._frame.execute(self._input)
-        found, input = await attach(self, store, self._input, self._answers)
+            return await self._frame.execute(whole_input(self._input, private))
+        found, input = await attach(self, store, self._input, private, self._answers)
         if isinstance(found, Ended):
             self.ledger.restore(found.used)
             self._frame.state = found.state
@@ -369,7 +375,7 @@ class Run(Generic[R]):
             if isinstance(ending.error, RunSuspended) and ending.status == "suspended":
                 self.requests, self.due = ending.error.requests, ending.error.due
             if self.bus is not None:
-                await self._tell_end(self.bus, ending)
+                await tell_end(self.bus, self._frame, ending, self._overtime)
         finally:
             # Whatever happens to this task, whoever waits for the run must go on.
             self.engine.dismiss(self)
@@ -386,13 +392,6 @@ class Run(Generic[R]):
             return cancelled(self.signal.reason, self._error)
         durable = self.engine.store is not None
         return ending_of(self.id, self._frame.plan, self._value, self._error, durable=durable)
-
-    async def _tell_end(self, bus: Facts, ending: Ending) -> None:
-        if ending.error is not None and ending.error is self._overtime:
-            bus.emit("limit.reached", self._frame, data=limit_data(self._overtime))
-        data = end_data(ending, self.ledger)
-        bus.emit(f"run.{ending.status}", self._frame, data=data, content=ending.value)
-        await bus.close()
 
     def __repr__(self) -> str:
         return f"<Run {self.id} of {self._frame.plan.workflow.id!r}: {self.status}>"

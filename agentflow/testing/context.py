@@ -12,9 +12,10 @@ from agentflow.graph.plan import PlanNode
 from agentflow.graph.route import route
 from agentflow.graph.workflow import define_workflow
 from agentflow.run.context import NodeContext
-from agentflow.run.decide import Failure, first_state
+from agentflow.run.decide import Failure
 from agentflow.run.engine import Engine
 from agentflow.run.facts import Fact, Facts, as_observer
+from agentflow.run.first_state import first_state
 from agentflow.run.frame import Frame
 from agentflow.run.loop import Body, Latch, current_loop
 from agentflow.run.ports import Authorize, Clock, Observer, Sink

@@ -298,6 +298,7 @@ def test_the_manifest_is_json() -> None:
         "required": True,
         "default": False,
         "reducer": None,
+        "private": False,
     }
 
 

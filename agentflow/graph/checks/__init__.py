@@ -20,6 +20,7 @@ from agentflow.graph.checks import (
     exhaustive,
     fields,
     policies as policies_family,
+    private,
     rounds,
     signatures,
     structure,
@@ -46,14 +47,21 @@ CHECKS: tuple[Check, ...] = (
     *declaration.CHECKS,
     *callables.CHECKS,
     *fields.CHECKS,
+    *private.CHECKS,
     *structure.CHECKS,
     *rounds.CHECKS,
 )
-CLAIMS: tuple[Check, ...] = (*signatures.CHECKS, *types.CHECKS, *waivers.CHECKS)
-"""Look at what is claimed in signatures, contracts and waivers; whatever is wrong with it, there are paths all the same."""
+CLAIMS: tuple[Check, ...] = (
+    *signatures.CHECKS,
+    *types.CHECKS,
+    *private.CLAIMS,
+    *waivers.CHECKS,
+)
+"""Look at what is claimed in signatures, contracts, marks and waivers; whatever is wrong with it, there are paths all the same."""
 
 PROOFS: tuple[Proof, ...] = (
     *dataflow.PROOFS,
+    *private.PROOFS,
     *exhaustive.PROOFS,
     *types.PROOFS,
     *bounds.PROOFS,

@@ -31,6 +31,7 @@ _CODES = {
 def assigned(workflow: Workflow[Any], walk: Walk) -> Iterator[Finding]:
     """Every field that is required, delivered or read by a function exists on every path."""
     told: set[tuple[str, str, str, int]] = set()
+    walk = walk.calm
     for lack, place in walk.lacks:
         if lack.kind not in _CODES:
             continue
@@ -104,6 +105,7 @@ def _hint(workflow: Workflow[Any], lack: Lack, code: str) -> str:
 def comparable(workflow: Workflow[Any], walk: Walk) -> Iterator[Finding]:
     """No condition asks of a value what cannot be asked of it, such as whether `None` is less than 10."""
     told: set[int] = set()
+    walk = walk.calm
     for lack, place in walk.lacks:
         route = lack.route
         if lack.kind != "raises" or route is None or id(route) in told:

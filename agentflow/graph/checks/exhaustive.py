@@ -72,6 +72,7 @@ def _assertions(condition: Condition, *, negated: bool = False) -> Iterator[Test
 def covered(workflow: Workflow[Any], walk: Walk) -> Iterator[Finding]:
     """Whatever a node leaves behind, one of its routes matches."""
     told: set[tuple[str, str]] = set()
+    walk = walk.calm
     for lack, place in walk.lacks:
         node = walk.nodes[place[0].node]
         if lack.kind not in ("uncovered", "unproved") or (node.id, lack.kind) in told:

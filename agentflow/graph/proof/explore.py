@@ -12,14 +12,16 @@ node may fail before it has provided anything. A condition that is a function ma
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from agentflow.graph.condition import Condition
 from agentflow.graph.proof.box import Box, Picture, freeze_box
 from agentflow.graph.proof.domain import ABSENT
 from agentflow.graph.proof.liveness import liveness
+from agentflow.graph.proof.losses import losses
 from agentflow.graph.proof.points import Expansion, Lack, Monitor, Place, Point, Step
 from agentflow.graph.proof.visit import Expander
 
@@ -50,6 +52,8 @@ class Walk:
         rounds: The largest number of rounds; default: the workflow's.
         start: What the monitor has seen before the first node.
         kept: Fields that matter at the ends.
+        lost: Fields that a run may have lost when it visits a node, or have got anew, by node; default: the private ones,
+            wherever the run may be suspended.
         exact: Keep every round of a point apart, instead of the first only.
         begin: Where paths begin, with the rounds that are open there; default: at the entry.
     """
@@ -60,6 +64,7 @@ class Walk:
     rounds: float | None = None
     start: int = 0
     kept: frozenset[str] = frozenset()
+    lost: Mapping[str, frozenset[str]] | None = None
     exact: bool = False
     begin: tuple[Place, ...] = ()
     merged: bool = field(default=False, init=False)
@@ -72,6 +77,7 @@ class Walk:
 
     def __post_init__(self) -> None:
         self.nodes = self.workflow.shape.nodes
+        self.losses = losses(self.workflow) if self.lost is None else self.lost
         asked = self._asked()
         self.picture = Picture(self.workflow, asked.values())
         reads = {id: condition.reads() for id, condition in asked.items()}
@@ -88,6 +94,11 @@ class Walk:
         self._go()
         self.merged |= self.picture.coarse
         self.reached = {point.node for point, _ in self.came}
+
+    @cached_property
+    def calm(self) -> Walk:
+        """The walk over those runs alone that lose nothing."""
+        return Walk(self.workflow, lost={}) if self.losses else self
 
     def endless(self) -> set[str]:
         """The visited nodes from which no run comes to an end without a failure, however many rounds it had."""
@@ -123,6 +134,13 @@ class Walk:
             found.append(before)
             before = self.came[before[0]]
         return found[::-1]
+
+    def forget(self, node: str, box: Box) -> None:
+        """Note what may have become of the fields that are lost when a node is visited."""
+        for name in self.losses.get(node, ()):
+            self.picture.write(box, name, sure=True)
+            if self.workflow.schema.fields[name].default is None:
+                box[name] |= ABSENT
 
     def expand(self, point: Point) -> Expansion:
         """What may follow from a point; worked out once."""

@@ -31,6 +31,7 @@ class Expander:
 
     def expansion(self) -> Expansion:
         box = dict(self.point.box)
+        self.walk.forget(self.point.node, box)
         if self._require(box):
             passage = self._watched(box)
             for seen in passage.after_failure:

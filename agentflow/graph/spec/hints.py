@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal, NotRequired, Required, get_args, get
 import typing_extensions
 
 from agentflow.graph.manifest import type_name
+from agentflow.graph.private import private
 from agentflow.graph.reducer import Reducer, add, append, merge, union
 from agentflow.graph.schema import schema_of
 from agentflow.graph.spec.names import Imports, NoName, name_of
@@ -120,6 +121,8 @@ def state_of(data: Mapping[str, Any], pointer: str, find: Find, reducer: Find) -
         more = field if isinstance(field, dict) else {}
         if "reducer" in more:
             hint = Annotated[hint, _reducer(more["reducer"], below(where, "reducer"), reducer)]
+        if more.get("private"):
+            hint = Annotated[hint, private]
         fields[name] = (NotRequired if more.get("optional") else Required)[hint]
     made = _make_typeddict("State", fields)
     setattr(made, _SOURCE, copy.deepcopy(dict(data)))

@@ -64,6 +64,12 @@ _FIELD_OPTIONS: Data = {
             {"$ref": "#/$defs/name"},
         ],
     },
+    "private": {
+        "description": "Whether the field is never recorded: a run that goes on in another process has it only if it is "
+        "supplied again.",
+        "type": "boolean",
+        "default": False,
+    },
 }
 
 
