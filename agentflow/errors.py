@@ -227,21 +227,26 @@ class IncompatibleRun(AgentflowError):
 class PrivateFieldMissing(AgentflowError):
     """A run that goes on needs a private field, which is recorded nowhere: go on with it once more, with `private=`.
 
-    The run is left at its last record, `interrupted`. `run_id`, `node_id` and `field` tell what needs it.
+    The run is left at its last record, `interrupted`. `run_id`, `node_id` and `field` tell what needs it; `frame` is the path of
+    the sub-workflow in which it does, empty for the run itself.
     """
 
     code = "private_field_missing"
 
-    def __init__(self, run_id: str, node_id: str, field: str) -> None:
+    def __init__(self, run_id: str, node_id: str, field: str, *, frame: str = "") -> None:
         self.run_id = run_id
         self.node_id = node_id
         self.field = field
+        self.frame = frame
         super().__init__(run_id, node_id, field)
 
     def __str__(self) -> str:
+        what = f"supply it again, as in private={{{self.field!r}: …}}"
+        if self.frame:
+            what = "supply again the field of the run that is mapped to it, as in private={…}"
         return (
-            f"node {self.node_id!r} of run {self.run_id} needs the private field {self.field!r}, which is not recorded: "
-            f"supply it again, as in private={{{self.field!r}: …}}"
+            f"node {self.node_id!r} of run {self.run_id}{self.frame} needs the private field {self.field!r}, "
+            f"which is not recorded: {what}"
         )
 
 

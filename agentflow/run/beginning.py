@@ -206,5 +206,5 @@ def missed(frame: Frame, node: PlanNode, name: str) -> AgentflowError:
     """The error for a required field that does not exist; where it may be supplied again, the run can go on."""
     journal = frame.run.journal
     if journal is not None and journal.resumed and name in frame.plan.private:
-        return PrivateFieldMissing(frame.run.id, node.id, name)
+        return PrivateFieldMissing(frame.run.id, node.id, name, frame=frame.path)
     return missing(node, name)

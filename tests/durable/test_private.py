@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any, NotRequired, TypedDict
 
 import pytest
-from pydantic import AfterValidator, BaseModel
+from pydantic import AfterValidator, BaseModel, Field
 
 from agentflow import (
     ContractError,
@@ -51,7 +51,7 @@ class Order(TypedDict):
     used: NotRequired[list[int]]
 
 
-def order_flow(agree: Any = None) -> Workflow[Any]:
+def order_flow(agree: Any = None, optional: Iterable[str] = ()) -> Workflow[Any]:
     """Logs in, asks, and pays; the result tells how long what it had was, and not what it was."""
 
     @node(requires=["token"], provides=["session", "seen"], routes=[route.to("agree")])
@@ -73,8 +73,9 @@ def order_flow(agree: Any = None) -> Workflow[Any]:
         "order",
         nodes=[log_in, agree or asking, pay],
         state=Order,
-        inputs=["order", "token"],
-        waive={"AF210": "a test", "AF212": "a test", **ACCEPTED},
+        inputs=[name for name in ("order", "token") if name not in optional],
+        optional_inputs=optional,
+        waive={"AF201": "a test", "AF210": "a test", "AF212": "a test", **ACCEPTED},
     )
 
 
@@ -245,14 +246,16 @@ async def test_a_run_that_misses_a_private_field_stops_where_it_can_go_on() -> N
         assert [info.status for info in await engine.runs()] == ["completed"]
 
 
-async def test_neither_a_retry_nor_an_error_node_takes_it() -> None:
+@pytest.mark.parametrize("where", ["at the node", "inside of it"])
+async def test_neither_a_retry_nor_an_error_node_takes_it(where: str) -> None:
     entered: list[str] = []
 
     @node(routes=[route.finish(lambda state: "mended")])
     async def mend(state: Any) -> None:
         entered.append("mend")
 
-    inner = order_flow()
+    # An optional input is left out where its source is missing, and missed only inside.
+    inner = order_flow(optional=["token"] if where == "inside of it" else [])
 
     class Outer(TypedDict):
         secret: Annotated[str, private]
@@ -275,13 +278,17 @@ async def test_neither_a_retry_nor_an_error_node_takes_it() -> None:
         ],
         state=Outer,
         inputs=["secret", "number"],
-        waive=ACCEPTED,
+        waive=ACCEPTED if where == "at the node" else {"AF212": "a test"},
     )
     store = MemoryStore()
     run = await process(workflow, store, {"secret": SECRET, "number": "17"})
     assert run.status == "suspended"
     async with Engine(workflow, store=store) as engine:
-        with pytest.raises(PrivateFieldMissing, match=r"node 'inner' of run r .*'secret'"):
+        told = {
+            "at the node": "node 'inner' of run r .*'secret'",
+            "inside of it": "node 'pay' of run r/inner#1 .*'token'.* the field of the run that is mapped",
+        }
+        with pytest.raises(PrivateFieldMissing, match=told[where]):
             await engine.resume("r", True)
         # What is mapped from it is there in the sub-workflow, in the middle of which the run goes on.
         assert await engine.run(run_id="r", private={"secret": "12345"}) == [5, 0, 0]
@@ -317,7 +324,8 @@ async def test_a_crash_loses_it_as_well(at: int) -> None:
 
 async def test_a_default_is_there_again_and_what_is_supplied_goes_before_it() -> None:
     class State(BaseModel):
-        token: Annotated[str, private] = "default"
+        token: Annotated[str, private] = f"default {SECRET}"
+        made: Annotated[str, private] = Field(default_factory=lambda: f"made {SECRET}")
         ok: bool = False
 
     @node(provides=["token"], routes=[route.to("who")])
@@ -332,11 +340,19 @@ async def test_a_default_is_there_again_and_what_is_supplied_goes_before_it() ->
         nodes=[log_in, ask("who", prompt="?", answer="ok", routes=[route.to("end")]), end],
         state=State,
     )
-    for supplied, expected in (({}, "default"), ({"token": "x"}, "x")):
-        store = MemoryStore()
+    for supplied, expected in (({"made": "x"}, f"default {SECRET}"), ({"token": "x"}, "x")):
+        store = WatchedStore(MemoryStore())
+        await process(subflow_of(workflow), store, run_id="outer")
         await process(workflow, store)
+        assert not [text for text in store.texts if SECRET in text]
         async with Engine(workflow, store=store) as engine:
             assert await engine.resume("r", True, private=supplied) == expected
+
+
+def subflow_of(workflow: Workflow[Any]) -> Workflow[Any]:
+    """A workflow that does what another does."""
+    inner = subflow("inner", workflow, outputs={"x": "$result"}, routes=[route.deliver("x")])
+    return define_workflow("outer", nodes=[inner], inputs=[])
 
 
 # --- supplied again ----------------------------------------------------------------------------
