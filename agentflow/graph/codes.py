@@ -157,6 +157,12 @@ CODES: dict[str, Code] = _table(
         "schema method that is never run",
         "A state is checked field by field, and no instance of its schema is ever made.",
     ),
+    Code(
+        "AF126",
+        "error",
+        "private field that would be recorded",
+        "Its value would be in the journal under another name, which is what the mark forbids.",
+    ),
     # AF13x: the declarative form.
     Code(
         "AF130",
@@ -246,12 +252,6 @@ CODES: dict[str, Code] = _table(
     Code("AF212", "warning", "unused input", "Callers have to give what nothing uses."),
     Code(
         "AF213",
-        "error",
-        "private field that would be recorded",
-        "Its value would be in the journal under another name, which is what the mark forbids.",
-    ),
-    Code(
-        "AF214",
         "warning",
         "private field filled by a recorded effect",
         "What a model or a tool gives is recorded as its effect, before it comes to the field.",

@@ -19,7 +19,7 @@ _FIRM: Final = frozenset(
         *("AF101", "AF102", "AF103", "AF104", "AF105", "AF106", "AF107", "AF108"),
         *("AF116", "AF117", "AF118", "AF119", "AF120", "AF121", "AF122"),
         # What is promised of private fields would not be true.
-        "AF213",
+        "AF126",
         # Nothing would bound its loops.
         *("AF113", "AF114"),
         # Of no workflow.

@@ -14,6 +14,7 @@ from agentflow.errors import (
     ContractError,
     IncompatibleRun,
     PrivateFieldMissing,
+    ResumeConflict,
     RunCancelled,
     RunInterrupted,
     RunSuspended,
@@ -173,8 +174,10 @@ async def tell_end(
     """
     if overtime is not None and ending.error is overtime:
         bus.emit("limit.reached", frame, data=limit_data(overtime))
-    data = _end_data(ending, frame.ledger)
-    bus.emit(f"run.{ending.status}", frame, data=data, content=ending.value)
+    # Who has only come too late for a run that goes on elsewhere has nothing to tell of it.
+    if frame.run.journal is not None or not isinstance(ending.error, ResumeConflict):
+        data = _end_data(ending, frame.ledger)
+        bus.emit(f"run.{ending.status}", frame, data=data, content=ending.value)
     await bus.close()
 
 

@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import (
-    Awaitable,
-    Callable,
-    Collection,
-    Iterable,
-    Mapping,
-)
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager
 from datetime import datetime, timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Unpack
@@ -36,6 +31,7 @@ from agentflow.run.registry import NoModels, load, load_store
 from agentflow.run.roster import Roster
 from agentflow.run.run import Run
 from agentflow.run.run_id import new_run_id
+from agentflow.run.waking import waking
 
 if TYPE_CHECKING:
     from agentflow.graph.frozen import State
@@ -277,6 +273,18 @@ class Engine(Generic[R]):
             The runs by id, when they have ended or stopped again; `run.outcome()` gives the result or raises.
         """
         return await archive.recover(self, self._stored(), at_once, options)
+
+    def waking(
+        self, *, every: float = 1.0, at_once: int = 100, **options: Unpack[ResumeOptions]
+    ) -> AbstractAsyncContextManager[None]:
+        """While the block is open, suspended runs of this workflow go on when their time comes: `async with engine.waking():`.
+
+        Args:
+            every: Seconds between two looks into the store, on the engine's clock; a run goes on at most so late.
+            at_once: How many go on at the same time.
+            options: See `ResumeOptions`; for each of the runs.
+        """
+        return waking(self, self._stored(), every, at_once, options)
 
     async def prune(
         self,

@@ -1,36 +1,31 @@
 from typing import Annotated, NotRequired, TypedDict
 
-from agentflow import define_workflow, node, private, route, subflow
+from agentflow import define_workflow, node, private, route, tool_node
 
 
-class Call(TypedDict):
-    key: str
-    reply: NotRequired[str]
+class Visit(TypedDict):
+    user: str
+    token: NotRequired[Annotated[str, private]]
+    page: NotRequired[str]
 
 
-@node(requires=["key"], provides=["reply"], routes=[route.deliver("reply")])
-async def call(state):
-    return {"reply": "Good morning."}
-
-
-service = define_workflow("service", nodes=[call], state=Call)
-
-
-class Order(TypedDict):
-    token: Annotated[str, private]
-    greeting: NotRequired[str]
+@node(requires=["token"], provides=["page"], routes=[route.deliver("page")])
+async def fetch(state):
+    return {"page": "<html></html>"}
 
 
 workflow = define_workflow(
-    "order",
+    "visit",
     nodes=[
-        subflow(
-            "greet",
-            service,
-            inputs={"key": "token"},
-            outputs={"greeting": "$result"},
-            routes=[route.deliver("greeting")],
-        )
+        tool_node(
+            "log_in",
+            tool="log_in",
+            inputs={"user": "user"},
+            output="token",
+            routes=[route.to("fetch")],
+        ),
+        fetch,
     ],
-    state=Order,
+    state=Visit,
+    inputs=["user"],
 )

@@ -1,36 +1,23 @@
 from typing import Annotated, NotRequired, TypedDict
 
-from agentflow import define_workflow, node, private, route, subflow
+from agentflow import define_workflow, node, private, route
 
 
-class Call(TypedDict):
-    key: Annotated[str, private]
-    reply: NotRequired[str]
+class Visit(TypedDict):
+    user: str
+    token: NotRequired[Annotated[str, private]]
+    page: NotRequired[str]
 
 
-@node(requires=["key"], provides=["reply"], routes=[route.deliver("reply")])
-async def call(state):
-    return {"reply": "Good morning."}
+@node(requires=["user"], provides=["token"], routes=[route.to("fetch")])
+async def log_in(state):
+    # A call of its own, past ctx.tools: nothing of it is recorded, and a crash makes it again.
+    return {"token": f"a token for {state['user']}"}
 
 
-service = define_workflow("service", nodes=[call], state=Call)
+@node(requires=["token"], provides=["page"], routes=[route.deliver("page")])
+async def fetch(state):
+    return {"page": "<html></html>"}
 
 
-class Order(TypedDict):
-    token: Annotated[str, private]
-    greeting: NotRequired[str]
-
-
-workflow = define_workflow(
-    "order",
-    nodes=[
-        subflow(
-            "greet",
-            service,
-            inputs={"key": "token"},
-            outputs={"greeting": "$result"},
-            routes=[route.deliver("greeting")],
-        )
-    ],
-    state=Order,
-)
+workflow = define_workflow("visit", nodes=[log_in, fetch], state=Visit, inputs=["user"])

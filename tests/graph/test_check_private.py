@@ -211,24 +211,24 @@ def test_a_mapping_does_not_take_the_mark_off(
 ) -> None:
     sub = subflow("sub", inner, inputs=inputs, outputs=outputs, routes=[route.finish(len)])
     found = errors(sub, inputs=["token", "open"], optional_inputs=[])
-    assert found == ([] if problem is None else [("AF213", f"node 'sub': {problem}")])
+    assert found == ([] if problem is None else [("AF126", f"node 'sub': {problem}")])
 
 
 def test_a_private_field_is_no_result() -> None:
     end = node(_nothing, id="end", routes=[route.deliver("token")])
     assert errors(end) == [
-        ("AF213", "node 'end' delivers 'token', which is private, and results are recorded")
+        ("AF126", "node 'end' delivers 'token', which is private, and results are recorded")
     ]
     # Nobody can accept what would make the mark untrue.
-    waived = node(_nothing, id="end", routes=[route.deliver("token")], waive={"AF213": "why not"})
-    assert [code for code, _ in errors(waived)] == ["AF213", "AF702"]
+    waived = node(_nothing, id="end", routes=[route.deliver("token")], waive={"AF126": "why not"})
+    assert [code for code, _ in errors(waived)] == ["AF126", "AF702"]
 
 
 def test_an_answer_is_not_put_into_a_private_field() -> None:
     asking = ask("who", prompt="?", answer="hidden", routes=[route.finish(len)])
     assert errors(asking) == [
         (
-            "AF213",
+            "AF126",
             "node 'who': the answer goes into 'hidden', which is private, and answers are recorded",
         )
     ]
@@ -246,7 +246,7 @@ def test_an_answer_is_not_put_into_a_private_field() -> None:
 def test_what_a_call_gives_is_recorded_whatever_field_it_is_put_into(make: Any) -> None:
     report = validate(make("hidden"), state=State, inputs=["open", "token"])
     (found,) = report.warnings
-    assert found.code == "AF214"
+    assert found.code == "AF213"
     assert "'call' puts what its call gives into 'hidden', which is private" in found.message
     assert validate(make("ok"), state=State, inputs=["open", "token"]).warnings == ()
 

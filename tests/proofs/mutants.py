@@ -598,4 +598,55 @@ CLAIMS = (
     ),
 )
 
-MUTANTS = (*DECLARATIONS, *STRUCTURE, *DATA_FLOW, *EXHAUSTIVENESS, *DEMANDS, *CLAIMS)
+PRIVATE = (
+    Mutant(
+        "a part of a field may be private",
+        "private.marks",
+        "checks.private:_marked_inside",
+        "if is_marked(hint):",
+        "if False:",
+        ("private in part",),
+    ),
+    Mutant(
+        "a private field may be a result",
+        "private.recorded",
+        "checks.private:recorded",
+        "if _is_private(workflow, route.field):",
+        "if False:",
+        ("private result",),
+    ),
+    Mutant(
+        "a tool may fill a private field",
+        "private.effects",
+        "checks.private:effects",
+        "CallModel | CallTool",
+        "CallModel",
+        ("private and called for",),
+    ),
+    Mutant(
+        "nothing is lost",
+        "private.forgotten",
+        "checks.private:forgotten",
+        "if walk.calm is walk:",
+        "if walk.calm is not walk:",
+        ("private and lost",),
+    ),
+    Mutant(
+        "a question suspends nothing",
+        "private.forgotten",
+        "proof.losses:may_suspend",
+        "return not names_in(node.run).isdisjoint(_SUSPENDING)",
+        "return False",
+        ("private and lost",),
+    ),
+    Mutant(
+        "every node suspends",
+        "private.forgotten",
+        "proof.losses:may_suspend",
+        "        return False",
+        "        return True",
+        ("private and not lost",),
+    ),
+)
+
+MUTANTS = (*DECLARATIONS, *STRUCTURE, *DATA_FLOW, *EXHAUSTIVENESS, *DEMANDS, *CLAIMS, *PRIVATE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 import pydantic
 
@@ -16,14 +16,17 @@ from agentflow import (
     Route,
     Uses,
     Workflow,
+    ask as ask_somebody,
     at_most,
     ends_within,
     must_pass,
     never_after,
     node,
     only_if,
+    private,
     route,
     subflow,
+    tool_node,
 )
 from agentflow.graph.condition import field
 from agentflow.graph.workflow import assemble
@@ -43,6 +46,14 @@ class State(TypedDict, total=False):
     maybe: Service | None
     text: str
     status: Literal["new", "open", "done"]
+
+
+class Secrets(State, total=False):
+    secret: Annotated[str, private]
+
+
+class Parts(State, total=False):
+    secrets: list[Annotated[str, private]]
 
 
 class Checked(pydantic.BaseModel):
@@ -567,5 +578,37 @@ SPECIMENS: dict[str, Specimen] = {
     ),
     "waived for nothing": Specimen(lambda: flow(step("a", waive={"AF210": "why not"})), ("AF701",)),
     "waived": Specimen(lambda: flow(step("a", provides=["text"], waive={"AF210": "later"})), ()),
+    # Private fields.
+    "private in part": Specimen(lambda: flow(step("a"), state=Parts), ("AF119",)),
+    "private result": Specimen(
+        lambda: flow(step("a", route.deliver("secret"), provides=["secret"]), state=Secrets),
+        ("AF126",),
+    ),
+    "private and called for": Specimen(
+        lambda: flow(
+            tool_node("a", tool="vault", output="secret", routes=[route.to("b")]),
+            step("b", requires=["secret"]),
+            state=Secrets,
+        ),
+        ("AF213",),
+    ),
+    "private and lost": Specimen(
+        lambda: flow(
+            ask_somebody("a", prompt="?", answer="flag", routes=[route.to("b")]),
+            step("b", requires=["secret", "flag"]),
+            state=Secrets,
+            inputs=["secret"],
+        ),
+        ("AF208",),
+    ),
+    "private and not lost": Specimen(
+        lambda: flow(
+            step("a", route.to("b"), provides=["flag"]),
+            step("b", requires=["secret", "flag"]),
+            state=Secrets,
+            inputs=["secret"],
+        ),
+        (),
+    ),
 }
 """By a name that says what is wrong, or right."""

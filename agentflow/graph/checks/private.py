@@ -51,11 +51,11 @@ def recorded(workflow: Workflow[Any]) -> Iterator[Finding]:
     """No private field goes where it would be recorded, and none comes from there."""
     for node in workflow.nodes:
         for problem, hint in (*_mapped(workflow, node), *_asked(workflow, node)):
-            yield _at(workflow, node, "AF213", problem, hint)
+            yield _at(workflow, node, "AF126", problem, hint)
         for route in node.routes:
             if _is_private(workflow, route.field):
                 yield Finding(
-                    code="AF213",
+                    code="AF126",
                     message=f"node {node.id!r} delivers {route.field!r}, which is private, and results are recorded",
                     hint="deliver something else, or take the mark away",
                     workflow=workflow.id,
@@ -115,7 +115,7 @@ def effects(workflow: Workflow[Any]) -> Iterator[Finding]:
             yield _at(
                 workflow,
                 node,
-                "AF214",
+                "AF213",
                 f"node {node.id!r} puts what its call gives into {output!r}, which is private; the call is recorded",
                 "get it without ctx.model and ctx.tools in a function of your own, or accept that it is recorded",
             )
@@ -125,7 +125,7 @@ def effects(workflow: Workflow[Any]) -> Iterator[Finding]:
                 yield _at(
                     workflow,
                     node,
-                    "AF214",
+                    "AF213",
                     f"node {node.id!r} puts items into {item!r} of {child.id!r}, which is private; "
                     f"what its function over= gives is recorded",
                     "take the items from a private field, or accept that they are recorded",

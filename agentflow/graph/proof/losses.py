@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from agentflow.graph.calling import names_in, takes_context
-from agentflow.graph.waiting import Ask, Wait
 
 if TYPE_CHECKING:
     from agentflow.graph.node import Node
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["losses", "may_suspend"]
 
 _SUSPENDING: Final = frozenset({"suspend", "wait", "wait_until"})
-"""The calls of a node context that may suspend the run."""
+"""The calls of a node context that may suspend the run; `ask` and `wait` make nodes whose functions make them."""
 
 
 def losses(workflow: Workflow[Any]) -> Mapping[str, frozenset[str]]:
@@ -30,6 +29,6 @@ def may_suspend(node: Node) -> bool:
     """Whether a visit may suspend the run, as far as the definition tells: not by a tool that needs approval."""
     if node.kind is not None:
         return any(may_suspend(inner) for one in node.branches for inner in one.workflow.nodes)
-    if isinstance(node.run, Ask | Wait):
-        return True
-    return callable(node.run) and takes_context(node.run) and bool(names_in(node.run) & _SUSPENDING)
+    if not callable(node.run) or not takes_context(node.run):
+        return False
+    return not names_in(node.run).isdisjoint(_SUSPENDING)
