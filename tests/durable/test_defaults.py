@@ -19,11 +19,13 @@ from agentflow import (
     Reducer,
     Workflow,
     define_workflow,
+    map_each,
     node,
     route,
     subflow,
 )
 from agentflow.run import journal
+from agentflow.run.replay import replay
 from agentflow.stores.memory import MemoryStore
 from tests.durable.crashing import CrashingStore, process
 
@@ -146,6 +148,57 @@ async def test_the_defaults_of_a_sub_workflow_are_the_same_after_a_restart() -> 
         # What the first visit of each has seen is what the last one delivers: they are two runs, with a number each.
         assert looks == [one, two]
         assert one != two
+
+
+async def test_each_of_several_branches_has_defaults_of_its_own_through_restarts() -> None:
+    class Outer(TypedDict):
+        names: list[str]
+        numbers: NotRequired[list[int]]
+
+    @dataclass
+    class Named:
+        name: str
+        n: int = field(default_factory=lambda: next(_numbers))
+
+    inner = tell(Named, inputs=["name"], waive={"AF212": "a test"})
+    each = map_each(
+        "each", inner, over="names", item="name", into="numbers", routes=[route.deliver("numbers")]
+    )
+    workflow = define_workflow("w", nodes=[each], state=Outer)
+    input = {"names": ["a", "b", "c"]}
+    calm = CrashingStore(MemoryStore(), 0, before=True)
+    await process(workflow, calm, input)
+    for at in range(1, calm.writes + 1):
+        store = MemoryStore()
+        await process(workflow, CrashingStore(store, at, before=False), input)
+        numbers = (await process(workflow, store)).outcome()
+        assert len(set(numbers)) == 3
+        async with Engine(workflow, store=store) as engine:
+            history = await engine.history("r")
+            looks = {
+                record.frame: record.data["value"]
+                for record in history
+                if record.kind == "effect" and record.data["kind"] == "once"
+            }
+            assert [looks[f"/each#1[{at}]"] for at in range(3)] == numbers
+            for record in history:
+                if record.frame and record.kind == "visit":
+                    state = await engine.state_at("r", record.number, record.frame)
+                    assert state["n"] == looks[record.frame]
+
+
+async def test_a_fork_and_a_replay_have_the_defaults_of_the_run() -> None:
+    workflow = tell(Numbered)
+    store = MemoryStore()
+    number = (await process(workflow, store)).outcome()
+    async with Engine(workflow, store=store) as engine:
+        for at in (1, 3):
+            async with await engine.fork("r", at=at, update={"limit": 7}) as fork:
+                assert await fork.result() == number
+                assert (fork.state["n"], fork.state["limit"]) == (number, 7)
+        (info,) = await store.find(run_id="r")
+        entries = await store.read("r", after=0)
+    assert (await replay(Engine(workflow), info, entries)).same
 
 
 async def test_a_default_of_a_sub_workflow_that_cannot_be_stored_is_refused_by_name() -> None:

@@ -21,6 +21,7 @@ from agentflow import (
     append,
     ask,
     define_workflow,
+    map_each,
     node,
     private,
     route,
@@ -28,6 +29,7 @@ from agentflow import (
 )
 from agentflow.run import journal
 from agentflow.run.entries import Claim, Entry
+from agentflow.run.replay import replay
 from agentflow.stores.memory import MemoryStore
 from tests.durable.crashing import CrashingStore, process
 
@@ -440,6 +442,66 @@ async def test_what_cannot_be_supplied_leaves_the_run_as_it_is(supplied: Any, to
         assert len(store.texts) == written
         # The answer was not used up.
         assert await engine.resume("r", True, private=AGAIN)
+
+
+async def test_a_fork_gets_them_like_any_run_that_goes_on() -> None:
+    store = WatchedStore(MemoryStore())
+    await process(order_flow(_agrees), store, INPUT)
+    async with Engine(order_flow(_agrees), store=store) as engine:
+        for at, update in ((1, {"token": SECRET}), (2, {"session": SECRET})):
+            with pytest.raises(ContractError, match=r"is private: supply it with private="):
+                await engine.fork("r", at=at, update=update)
+        async with await engine.fork("r", at=2, update={"order": "18"}) as missing:
+            with pytest.raises(PrivateFieldMissing, match="'token'"):
+                await missing.result()
+        async with await engine.fork("r", at=1, update={"order": "18"}, private=AGAIN) as fork:
+            assert (await fork.result())[0] == len(AGAIN["token"])
+            assert fork.state["order"] == "18"
+    assert not [text for text in store.texts if SECRET in text]
+
+
+async def test_a_replay_needs_them_too() -> None:
+    store = MemoryStore()
+    await process(order_flow(_agrees), store, INPUT)
+    (info,) = await store.find(run_id="r")
+    entries = await store.read("r", after=0)
+    engine = Engine(order_flow(_agrees))
+    assert (await replay(engine, info, entries, private={"token": SECRET})).same
+    found = await replay(engine, info, entries)
+    assert found.difference is not None
+    assert "lacks the field 'token'" in found.difference.got
+
+
+async def test_items_of_a_private_list_are_private_in_each_branch() -> None:
+    class One(TypedDict):
+        token: Annotated[str, private]
+        length: NotRequired[int]
+
+    class All(TypedDict):
+        tokens: Annotated[list[str], private]
+        lengths: NotRequired[list[int]]
+
+    @node(requires=["token"], provides=["length"], routes=[route.deliver("length")])
+    async def measure(state: One, ctx: NodeContext) -> dict[str, Any]:
+        await ctx.suspend("go on?")
+        return {"length": len(state["token"])}
+
+    inner = define_workflow("one", nodes=[measure], state=One, waive=ACCEPTED)
+    each = map_each(
+        "each",
+        inner,
+        over="tokens",
+        item="token",
+        into="lengths",
+        routes=[route.deliver("lengths")],
+    )
+    workflow = define_workflow("all", nodes=[each], state=All, waive=ACCEPTED)
+    store = WatchedStore(MemoryStore())
+    run = await process(workflow, store, {"tokens": [SECRET, SECRET * 2]})
+    answers = {request.id: True for request in run.requests}
+    async with Engine(workflow, store=store) as engine:
+        assert await engine.resume("r", answers, private={"tokens": ["a", "bb"]}) == [1, 2]
+    assert not [text for text in store.texts if SECRET in text]
 
 
 async def test_private_fields_may_be_fetched_for_each_run_by_its_id() -> None:

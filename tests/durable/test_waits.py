@@ -414,6 +414,21 @@ async def test_two_questions_under_one_key_have_times_of_their_own() -> None:
     assert run.outcome() == {"x": ["late", "late", START + timedelta(minutes=2)]}
 
 
+async def test_a_question_keeps_its_time_in_a_fork() -> None:
+    async def body(state: Any, ctx: NodeContext) -> dict[str, Any]:
+        return {"x": await ctx.suspend("k", "well?", timeout=60, default="late")}
+
+    store, clock = MemoryStore(), FixedClock(START)
+    run = await process(alone(body), store, clock=clock)
+    clock.advance(30)
+    async with Engine(alone(body), store=store, clock=clock) as engine:
+        last = (await engine.history("r"))[-1].number
+        async with await engine.fork("r", at=last) as fork:
+            await fork.settled()
+        assert fork.due == run.due
+        assert fork.requests[0].id != run.requests[0].id
+
+
 async def test_an_effect_under_the_key_of_a_wait_is_not_taken_for_it() -> None:
     async def body(state: Any, ctx: NodeContext) -> dict[str, Any]:
         await ctx.once("wait.1", lambda: START)

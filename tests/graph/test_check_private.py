@@ -17,8 +17,10 @@ from agentflow import (
     ask,
     define_workflow,
     field,
+    map_each,
     model_node,
     node,
+    parallel,
     private,
     route,
     subflow,
@@ -212,6 +214,50 @@ def test_a_mapping_does_not_take_the_mark_off(
     sub = subflow("sub", inner, inputs=inputs, outputs=outputs, routes=[route.finish(len)])
     found = errors(sub, inputs=["token", "open"], optional_inputs=[])
     assert found == ([] if problem is None else [("AF126", f"node 'sub': {problem}")])
+
+
+class Items(TypedDict):
+    names: list[str]
+    tokens: NotRequired[Annotated[list[str], private]]
+    results: NotRequired[list[str]]
+
+
+@pytest.mark.parametrize(
+    ("over", "item", "code"),
+    [
+        ("tokens", "open", "AF126"),
+        ("tokens", "hidden", None),
+        ("names", "hidden", None),
+        (lambda state: state["tokens"], "hidden", "AF213"),
+        (lambda state: state["names"], "open", None),
+    ],
+)
+def test_items_are_mapped_like_other_fields(over: Any, item: str, code: str | None) -> None:
+    each = map_each(
+        "each",
+        OPEN,
+        over=over,
+        item=item,
+        into="results",
+        max_items=3,
+        routes=[route.deliver("results")],
+    )
+    report = validate(each, state=Items, inputs=["names", "tokens"], waive={"AF212": "a test"})
+    found = [each.code for each in report if each.code in ("AF126", "AF213")]
+    assert found == ([] if code is None else [code])
+
+
+def test_a_branch_that_asks_suspends_the_node() -> None:
+    asks = define_workflow(
+        "asks", nodes=[ask("a", prompt="?", answer="x", routes=[route.deliver("x")])], inputs=[]
+    )
+    both = parallel("both", branches={"one": OPEN, "two": asks}, routes=[route.to("use")])
+
+    class Both(State):
+        one: NotRequired[str]
+        two: NotRequired[str]
+
+    assert [each.node for each in lost(both, use(), state=Both)] == ["use"]
 
 
 def test_a_private_field_is_no_result() -> None:
