@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -29,11 +30,13 @@ class Examination:
         reports: What is to be told.
         workflows_seen: The workflows that were looked at.
         hidden_errors: How many errors were left out because of their codes; what they stop has not been proved.
+        folder: Where paths are written from; `None` for paths as they were told.
     """
 
     reports: tuple[Report, ...]
     workflows_seen: tuple[Workflow[Any], ...] = ()
     hidden_errors: int = 0
+    folder: Path | None = None
 
     @property
     def findings(self) -> Iterator[Finding]:
@@ -85,7 +88,20 @@ class Examination:
     def seen_from(self, folder: Path) -> Examination:
         """The same with every path below `folder` written as it is from there."""
         seen = tuple(_seen(report, folder) for report in self.reports)
-        return dataclasses.replace(self, reports=seen)
+        return dataclasses.replace(self, reports=seen, folder=folder)
+
+    def place_of(self, finding: Finding, step: str) -> Place | None:
+        """Where the node is declared that a step of a finding's path visits; of a node inside of another, the outer one.
+
+        `None` where that is not known, as of two workflows with one id.
+        """
+        meant = [each for each in self.workflows_seen if each.id == finding.workflow]
+        if len(meant) != 1:
+            return None
+        # `id`, or `id/inner` and `id[branch]/inner` of a node inside.
+        outer = re.split(r"[/\[]", step, maxsplit=1)[0]
+        place = next((node.place for node in meant[0].nodes if node.id == outer), None)
+        return place if self.folder is None else _place_from(place, self.folder)
 
 
 def examined(found: Iterable[Found]) -> Examination:
@@ -124,18 +140,13 @@ def _seen(report: Report, folder: Path) -> Report:
     def shorten(text: str) -> str:
         return text.replace(prefix, "")
 
-    def place(place: Place | None) -> Place | None:
-        if place is None or place.file is None:
-            return place
-        return dataclasses.replace(place, file=_relative(place.file, folder))
-
     return _each(
         report,
         lambda finding: dataclasses.replace(
             finding,
             message=shorten(finding.message),
             hint=shorten(finding.hint),
-            place=place(finding.place),
+            place=_place_from(finding.place, folder),
             details=tuple(map(shorten, finding.details)),
         ),
     )
@@ -147,6 +158,12 @@ def _each(report: Report, change: Callable[[Finding], Finding]) -> Report:
         findings=tuple(map(change, report.findings)),
         waivers=tuple(Waiver(change(waiver.finding), waiver.reason) for waiver in report.waivers),
     )
+
+
+def _place_from(place: Place | None, folder: Path) -> Place | None:
+    if place is None or place.file is None:
+        return place
+    return dataclasses.replace(place, file=_relative(place.file, folder))
 
 
 def _relative(file: str, folder: Path) -> str:

@@ -43,21 +43,12 @@ def _listed(item: Code) -> Line:
 
 
 def _explained(item: Code) -> Iterator[Line]:
-    from agentflow.cli.reference import entry_lines
+    from agentflow.cli.reference import entry_lines, examples, page
 
     yield (f"{item.severity}[{item.code}]", item.severity), (": ", "strong"), (item.title, "strong")
     yield ()
     yield ((item.reason, "plain"),)
-    examples = _examples(item.code)
-    if examples:
+    shown = examples(page() or "", item.code)
+    if shown:
         yield ()
-        yield from entry_lines(examples)
-
-
-def _examples(code: str) -> str:
-    """The programs of the reference entry, without the sentence before them, which the table has too."""
-    from agentflow.cli.reference import entry, page
-
-    text = page()
-    found = None if text is None else entry(text, code)
-    return "" if found is None else found.partition("\n\n")[2]
+        yield from entry_lines(shown)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
 from importlib import metadata
@@ -10,7 +11,7 @@ from pathlib import Path
 import agentflow
 from agentflow.cli.styled import Line
 
-__all__ = ["entry", "entry_lines", "page"]
+__all__ = ["entry", "entry_lines", "examples", "page"]
 
 _PAGE = "findings.md"
 
@@ -36,6 +37,12 @@ def entry(page: str, code: str) -> str | None:
     return None if found is None else page[found.start(1) : found.end(1)].strip("\n")
 
 
+def examples(page: str, code: str) -> str:
+    """The programs of a code's entry, without the sentence before them, which the table has too; `""` if it has none."""
+    return (entry(page, code) or "").partition("\n\n")[2]
+
+
+@functools.lru_cache(maxsize=1)
 def _without_programs(page: str) -> str:
     """The page with blanks for its programs, whose comments look like headings; as long as it was."""
     return re.sub(

@@ -25,6 +25,7 @@ __all__ = [
     "Subflow",
     "kind_name",
     "place_of",
+    "step_of",
 ]
 
 RESULT = "$result"
@@ -151,3 +152,8 @@ def kind_name(kind: Kind) -> Literal["subflow", "parallel", "map_each", "race"]:
 def place_of(node: Node, branch: Branch) -> str:
     """Where a branch stands, in words."""
     return f"node {node.id!r}, branch {branch.name!r}" if branch.name else f"node {node.id!r}"
+
+
+def step_of(node: Node, branch: Branch) -> str:
+    """The step of a path that leads into a branch."""
+    return f"{node.id}[{branch.name}]" if branch.name else node.id

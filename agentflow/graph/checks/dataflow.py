@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentflow.graph.condition import Condition
 from agentflow.graph.findings import Finding
-from agentflow.graph.kinds import RESULT
+from agentflow.graph.kinds import RESULT, step_of
 from agentflow.graph.proof.domain import ABSENT
 from agentflow.graph.proof.liveness import EVERYTHING
 from agentflow.graph.proof.story import details, nodes_on
@@ -189,7 +189,7 @@ def _branch_outputs(workflow: Workflow[Any], node: Node, branch: Branch) -> Iter
                 workflow=workflow.id,
                 node=node.id,
                 place=node.place,
-                path=missing[source],
+                path=tuple(f"{step_of(node, branch)}/{id}" for id in missing[source]),
             )
 
 

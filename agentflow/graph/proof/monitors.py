@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from agentflow.graph.condition import Condition
+from agentflow.graph.kinds import step_of
 from agentflow.graph.proof.box import Box, Picture, freeze_box
 from agentflow.graph.proof.explore import Walk
 from agentflow.graph.proof.inside import Inside, either
@@ -144,7 +145,7 @@ class PolicyMonitor:
         child = branch.workflow
         if not child.report.ok:
             return Passage((seen,), (seen,))
-        step = f"{node.id}[{branch.name}]" if branch.name else node.id
+        step = step_of(node, branch)
         inner = PolicyMonitor(self.policy, (*self.inside, step))
         walk = Walk(child, monitor=inner, start=seen)
         objection = None
