@@ -142,9 +142,11 @@ def _unused(workflow: Workflow[Any], explorer: Explorer) -> Iterator[Saying]:
                 twice = any(_same(route, other) for other in node.routes[:at])
                 if (node.id, at) not in taken and not impossible and not twice:
                     yield Saying("AF303", node.id, str(route))
-    for id in explorer.endless - (stopped - explorer.left):
-        if id in shape.can_end:
-            yield Saying("AF306", id)
+    for group in explorer.traps:
+        if group & shape.can_end:
+            told = [node for node in workflow.nodes if node.id in group]
+            out = [node for node in told if any(way.target not in group for way in node.routes)]
+            yield Saying("AF306", (out or told)[0].id)
 
 
 def _same(route: Route, other: Route) -> bool:

@@ -20,6 +20,9 @@ Place = tuple[Situation, int]
 _AT_THE_END = ("deliver", "finish")
 """What goes wrong only after a route was taken."""
 
+_STOPS = ("requires", "reads", "raises", *_AT_THE_END, "uncovered")
+"""What stops a run and is told as an error."""
+
 
 @dataclass(eq=False)
 class Explorer(Visits):
@@ -109,31 +112,72 @@ class Explorer(Visits):
             }
         return found
 
-    @property
-    def endless(self) -> set[str]:
-        """The visited nodes from which no run ends without a failure, however many rounds it has."""
-        into: dict[Situation, set[Situation]] = {}
-        seen = set(self.situations)
-        waiting = list(seen)
-        able = set()
+    @cached_property
+    def _futures(self) -> dict[Situation, set[Situation]]:
+        """Where runs go on without a failure from every situation, however many rounds they have."""
+        found: dict[Situation, set[Situation]] = {}
+        waiting = list(self.situations)
         while waiting:
             here = waiting.pop()
-            for way in self.visit(here).ways:
-                if way.kind == "end":
-                    able.add(here)
-                for target in (way.target, way.limit):
-                    if target is None or way.kind == "error" or (way.opens and here.limited):
-                        continue
-                    into.setdefault(target, set()).add(here)
-                    if target not in seen:
-                        seen.add(target)
-                        waiting.append(target)
+            if here not in found:
+                ways = [way for way in self.visit(here).ways if way.kind != "error"]
+                ways = [way for way in ways if not (way.opens and here.limited)]
+                found[here] = {at for way in ways for at in (way.target, way.limit) if at}
+                waiting += found[here]
+        return found
+
+    @cached_property
+    def endless(self) -> set[str]:
+        """The visited nodes from which no run ends without a failure, however many rounds it has."""
+        able = {
+            here
+            for here in self._futures
+            if any(way.kind == "end" for way in self.visit(here).ways)
+        }
         waiting = list(able)
+        into: dict[Situation, set[Situation]] = {}
+        for here, further in self._futures.items():
+            for target in further:
+                into.setdefault(target, set()).add(here)
         while waiting:
             for source in into.get(waiting.pop(), set()) - able:
                 able.add(source)
                 waiting.append(source)
         return self.reached - {here.node for here in able}
+
+    @property
+    def traps(self) -> set[frozenset[str]]:
+        """Endless nodes after which nothing stops a run, in groups that lead to no others of that kind."""
+        after = {id: self._after(id) for id in self.endless}
+        quiet = {id: further for id, (further, stops) in after.items() if not stops}
+        groups = {id: {id, *(further & quiet.keys())} for id, further in quiet.items()}
+        for _ in quiet:
+            groups = {
+                id: {far for near in group for far in groups[near]} for id, group in groups.items()
+            }
+        return {
+            frozenset(group)
+            for id, group in groups.items()
+            if all(id in groups[other] for other in group)
+        }
+
+    def _after(self, id: str) -> tuple[set[str], bool]:
+        """The endless nodes that may be visited after one, and whether something may stop a run at it or later."""
+        waiting = [here for here in self._futures if here.node == id]
+        seen = set(waiting)
+        further: set[str] = set()
+        stops = False
+        while waiting:
+            here = waiting.pop()
+            if here in self.situations:
+                stops |= any(problem.kind in _STOPS for problem in self.visit(here).failing)
+            for target in self._futures[here]:
+                if target.node in self.endless:
+                    further.add(target.node)
+                if target not in seen:
+                    seen.add(target)
+                    waiting.append(target)
+        return further, stops
 
     # One path.
 

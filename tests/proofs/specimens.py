@@ -507,6 +507,20 @@ SPECIMENS: dict[str, Specimen] = {
         ),
         ("AF306", "AF303"),
     ),
+    "led into a trap": Specimen(
+        lambda: flow(
+            step("a", route.to("d", NEW), route.to("b")),
+            step("b", route.to("c")),
+            step("c", route.to("d", NEW), route.to("c"), **ROUND),
+            step("d"),
+            inputs=["status"],
+            max_rounds=2,
+        ),
+        ("AF306", "AF303"),
+    ),
+    "led to a stop": Specimen(
+        lambda: flow(step("a", route.to("b")), step("b", requires=["text"])), ("AF201",)
+    ),
     # Rounds and budgets.
     "rounds without a loop": Specimen(lambda: flow(step("a"), max_rounds=3), ("AF401",)),
     "too few rounds": Specimen(

@@ -8,6 +8,7 @@ from hypothesis import given
 from agentflow import Finding
 from agentflow.graph.checks import dataflow, exhaustive
 from agentflow.graph.proof.explore import Walk
+from agentflow.graph.proof.traps import Traps
 from tests.proofs.agreement import Saying, expected, found_in, is_proved, saying_of, sayings
 from tests.proofs.explorer import Explorer, Place
 from tests.proofs.graphs import Drawn, many, workflows
@@ -53,7 +54,7 @@ def test_paths_that_are_merged_only_make_a_report_stricter(drawn: Drawn) -> None
     assert _problems(expected(workflow, explorer)) <= _problems(said)
     assert explorer.reached <= walk.reached
     assert explorer.taken <= walk.taken
-    assert walk.endless() <= explorer.endless | (walk.reached - explorer.reached)
+    assert Traps(walk).endless <= explorer.endless | (walk.reached - explorer.reached)
 
 
 def _problems(said: set[Saying]) -> set[Saying]:

@@ -191,18 +191,28 @@ def _satisfiable(walk: Walk, condition: Condition) -> bool:
 
 
 def endable(workflow: Workflow[Any], walk: Walk) -> Iterator[Finding]:
-    """From every visited node some end can be reached without a failure, on some data."""
-    dead = walk.endless().difference(_stopped(walk) - walk.left)
-    for node in walk.nodes.values():
-        if node.id in dead and node.id in workflow.shape.can_end:
-            yield Finding(
-                code="AF306",
-                message=f"node {node.id!r}: on no data can a run that visits it come to an end",
-                hint="correct the conditions on the way to the ends",
-                workflow=workflow.id,
-                node=node.id,
-                place=node.place,
-            )
+    """From every visited node some end can be reached without a failure, on some data; told where the trap lies."""
+    from agentflow.graph.proof.traps import Traps
+
+    for group in Traps(walk).causes():
+        if group[0] not in workflow.shape.can_end:
+            # No way of the graph leads to an end, which has been said already.
+            continue
+        node = walk.nodes[next((id for id in group if _leads_out(walk.nodes[id], group)), group[0])]
+        names = ", ".join(map(repr, group))
+        what = f"node {names}" if len(group) == 1 else f"the loop of {names}"
+        yield Finding(
+            code="AF306",
+            message=f"{what}: on no data can a run that visits it come to an end",
+            hint="correct the conditions on the way to the ends",
+            workflow=workflow.id,
+            node=node.id,
+            place=node.place,
+        )
+
+
+def _leads_out(node: Node, group: tuple[str, ...]) -> bool:
+    return any(route.target not in group for route in node.routes)
 
 
 PROOFS = (never_true, covered, taken, endable)

@@ -100,32 +100,6 @@ class Walk:
         """The walk over those runs alone that lose nothing."""
         return Walk(self.workflow, lost={}) if self.losses else self
 
-    def endless(self) -> set[str]:
-        """The visited nodes from which no run comes to an end without a failure, however many rounds it had."""
-        into: dict[Point, list[Point]] = {}
-        seen = {self.first, *(point for point, _ in self.came)}
-        waiting = list(seen)
-        ending: list[Point] = []
-        while waiting:
-            point = waiting.pop()
-            for step in self.expand(point).steps:
-                if step.kind == "end":
-                    ending.append(point)
-                for target in (step.target, step.limit):
-                    if target is None or step.kind == "error":
-                        continue
-                    into.setdefault(target, []).append(point)
-                    if target not in seen:
-                        seen.add(target)
-                        waiting.append(target)
-        able = set(ending)
-        while ending:
-            for source in into.get(ending.pop(), ()):
-                if source not in able:
-                    able.add(source)
-                    ending.append(source)
-        return self.reached.difference(point.node for point in able)
-
     def path(self, place: Place) -> list[tuple[Place, Step | None]]:
         """A shortest path to a point: each point with the step that leaves it, the last one with none."""
         found: list[tuple[Place, Step | None]] = [(place, None)]
