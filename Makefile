@@ -56,7 +56,7 @@ bench: $(VENV)/.runtime ## Measure the engine beside a bare loop and its peers; 
 	$(BIN)/python -m bench $(ARGS)
 
 proofs: $(VENV)/.test ## Compare the checker with brute force over thousands of random graphs
-	HYPOTHESIS_PROFILE=proofs $(BIN)/python -m pytest -m proof $(ARGS)
+	HYPOTHESIS_PROFILE=proofs $(BIN)/python -m pytest -m proof -n auto --dist worksteal $(ARGS)
 
 clean: ## Remove the environments and all caches
 	rm -rf $(VENV) .bench .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

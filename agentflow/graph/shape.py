@@ -143,7 +143,9 @@ def cyclic_parts(nodes: Iterable[str], edges: Iterable[Edge]) -> tuple[tuple[str
     import networkx
 
     order = {id: index for index, id in enumerate(nodes)}
-    graph: networkx.DiGraph[str] = networkx.DiGraph(pairs)
+    graph: networkx.DiGraph[str] = networkx.DiGraph()
+    # Given to the constructor they would be taken for a table first, and three packages be looked for.
+    graph.add_edges_from(pairs)
     parts = [
         tuple(sorted(part, key=order.__getitem__))
         for part in networkx.strongly_connected_components(graph)

@@ -132,7 +132,7 @@ def test_a_body_that_cannot_be_called_is_refused_at_its_node(fn: Any, problem: s
         *((with_optional_keyword, False), (anything, True), (rest, True), (Caller(), False)),
         *((Caller().method, True), (functools.partial(three, 1), True), (len, False)),
     ],
-    ids=lambda value: repr(value)[:40],
+    ids=lambda value: getattr(value, "__name__", type(value).__name__),
 )
 def test_the_context_is_given_to_who_has_a_place_for_it(fn: Any, wanted: bool) -> None:
     assert takes_context(fn) is wanted

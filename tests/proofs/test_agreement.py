@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from agentflow import Finding
+from agentflow import Finding, field
 from agentflow.graph.checks import dataflow, exhaustive
 from agentflow.graph.proof.explore import Walk
 from agentflow.graph.proof.traps import Traps
@@ -69,7 +69,9 @@ def test_fields_that_may_be_missing_at_an_end_are_those_of_some_run(drawn: Drawn
     workflow = drawn.workflow
     if not is_proved(workflow.report):
         return
-    explorer, names = Explorer(workflow), frozenset(drawn.fields)
+    # Asked for, so that it also follows the fields that nothing names.
+    asked = tuple(field(name).exists() for name in drawn.fields)
+    explorer, names = Explorer(workflow, asked), frozenset(drawn.fields)
     ends = [
         explorer.values(way.state)
         for here in explorer.situations

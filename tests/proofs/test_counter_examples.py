@@ -296,3 +296,26 @@ def test_a_whole_mapping_is_compared_without_a_look_at_its_parts_and_never_too_k
     true = Explorer(workflow)
     assert true.problems("uncovered")
     assert {"AF302", "AF201"} <= set(codes(workflow.report))
+
+
+@pytest.mark.parametrize("rounds", [4, 99_999])
+def test_an_end_after_the_last_round_takes_the_visits_of_all_rounds(rounds: int) -> None:
+    nodes = [step("a", route.to("a"), starts_round=True), step("b")]
+    workflow = assemble("late", nodes, place=None, max_rounds=rounds, on_limit="b")
+    few, enough = (
+        [finding.message for finding in bounds.budget(workflow, Budget(visits=visits))]
+        for visits in (rounds, rounds + 1)
+    )
+    assert few == [
+        f"with visits={rounds} no run of 'late' can end: the shortest needs {rounds + 1}"
+    ]
+    assert enough == []
+
+
+def test_what_only_a_round_too_many_could_open_makes_no_bound_inexact() -> None:
+    # Present or not: 64 points, of which none opens a round that a run comes to.
+    names = [f"field_{number}" for number in range(6)]
+    ways = [route.to("a", field(name).exists()) for name in names]
+    loop = step("a", *ways, END, starts_round=True, may_provide=names)
+    bounded = assemble("wide", [loop], place=None, inputs=[], max_rounds=1).bounds()
+    assert (bounded.exact, bounded.visits.value) == (True, 1)

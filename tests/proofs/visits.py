@@ -75,6 +75,10 @@ class Way(NamedTuple):
     state: State = ()
 
 
+_Update = tuple[tuple[str, int], ...]
+_Choice = tuple[int, tuple[bool, ...], Failing | None]
+
+
 @dataclass(frozen=True, slots=True)
 class Visit:
     """Everything that may come of one visit; `warned` are the conditions that looked at a field that was not there."""
@@ -95,6 +99,12 @@ class Visits:
     workflow: Workflow[Any]
     asked: tuple[Condition, ...] = ()
     _visits: dict[Situation, Visit] = field(default_factory=dict)
+    _updated: dict[tuple[str, State], tuple[tuple[_Update, State], ...]] = field(
+        default_factory=dict
+    )
+    _chosen: dict[tuple[str, State], tuple[tuple[_Choice, ...], set[Failing]]] = field(
+        default_factory=dict
+    )
 
     def __post_init__(self) -> None:
         self.nodes = {node.id: node for node in self.workflow.nodes}
@@ -164,24 +174,31 @@ class Visits:
         handler = node.on_error or self.workflow.on_error
         if handler and handler != node.id and not here.failed and handler not in here.handled:
             after = here._replace(handled=here.handled | {handler})
-            ways.append(self._arrival(Way("error", -1, (), ()), after, here.state, handler))
+            arrival = self._arrival(after, here.state, handler, failed=True)
+            ways.append(Way("error", -1, (), (), *arrival))
         else:
             ways.append(_failing(Failing("raised", failed=here.failed), here.state))
         for update, state in self._updates(node, here.state):
-            for at, answers, problem in self._routes(node, state, warned):
-                way = Way("route", at, update, answers, state=state)
+            choices, looked = self._choices(node, state)
+            warned |= looked
+            for at, answers, problem in choices:
                 if problem is not None:
-                    ways.append(way._replace(kind="fails", problem=problem))
+                    ways.append(Way("fails", at, update, answers, problem=problem, state=state))
                 elif (target := node.routes[at].target) is None:
-                    ways.append(way._replace(kind="end"))
+                    ways.append(Way("end", at, update, answers, state=state))
                 else:
-                    ways.append(self._arrival(way, here, state, target))
+                    arrival = self._arrival(here, state, target, failed=False)
+                    ways.append(Way("route", at, update, answers, *arrival, state=state))
         return Visit(tuple(ways), frozenset(warned))
 
-    def _updates(
-        self, node: Node, state: State
-    ) -> Iterator[tuple[tuple[tuple[str, int], ...], State]]:
+    def _updates(self, node: Node, state: State) -> tuple[tuple[_Update, State], ...]:
         """Every update that a node may return, with the state after it; one for each state."""
+        key = node.id, state
+        if key not in self._updated:
+            self._updated[key] = tuple(self._made(node, state))
+        return self._updated[key]
+
+    def _made(self, node: Node, state: State) -> Iterator[tuple[_Update, State]]:
         written = [(name, range(len(self.samples[name]))) for name in node.provides]
         written += [(name, range(-1, len(self.samples[name]))) for name in node.may_provide]
         seen: set[State] = set()
@@ -196,9 +213,15 @@ class Visits:
                 seen.add(made)
                 yield tuple(update), made
 
-    def _routes(
-        self, node: Node, state: State, warned: set[Failing]
-    ) -> Iterator[tuple[int, tuple[bool, ...], Failing | None]]:
+    def _choices(self, node: Node, state: State) -> tuple[tuple[_Choice, ...], set[Failing]]:
+        """Every route that may be taken in a state, and the conditions that looked at a field that was not there."""
+        key = node.id, state
+        if key not in self._chosen:
+            warned: set[Failing] = set()
+            self._chosen[key] = tuple(self._routes(node, state, warned)), warned
+        return self._chosen[key]
+
+    def _routes(self, node: Node, state: State, warned: set[Failing]) -> Iterator[_Choice]:
         """Every route that may be taken: its number, what functions answered, and how it may fail."""
         answers: tuple[bool, ...] = ()
         for at, route in enumerate(node.routes):
@@ -276,19 +299,22 @@ class Visits:
             return True
         return False
 
-    def _arrival(self, way: Way, here: Situation, state: State, target: str) -> Way:
-        """A way that enters a node, with what follows from the rounds."""
+    def _arrival(
+        self, here: Situation, state: State, target: str, *, failed: bool
+    ) -> tuple[Situation, bool, Situation | None]:
+        """The situation at a node that is entered, whether that opens a round, and what is entered if there is none left."""
         visited = here.visited
         if self.nodes[here.node].starts_round:
             visited |= {here.node}
-        on = Situation(target, state, visited, here.handled, way.kind == "error", here.limited)
         if target not in visited:
-            return way._replace(target=on)
+            on = Situation(target, state, visited, here.handled, failed, here.limited)
+            return on, False, None
         limit = None
         if self.workflow.on_limit is not None and not here.limited:
             # Rounds that are out are no failure of the node that was left.
             limit = Situation(self.workflow.on_limit, state, visited, here.handled, limited=True)
-        return way._replace(target=on._replace(handled=frozenset()), opens=True, limit=limit)
+        on = Situation(target, state, visited, frozenset(), failed, here.limited)
+        return on, True, limit
 
     def values(self, state: State) -> dict[str, Any]:
         """A state as a run has it."""

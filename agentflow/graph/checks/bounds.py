@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agentflow.graph.findings import Finding
 from agentflow.graph.proof.explore import Walk
+from agentflow.graph.proof.longest import fewest_visits
 from agentflow.graph.proof.story import details, nodes_on
 
 if TYPE_CHECKING:
@@ -61,7 +62,8 @@ def budget(workflow: Workflow[Any], given: Budget) -> Iterator[Finding]:
         return
     needed = {
         "rounds": min(round for _, (_, round) in walk.ends),
-        "visits": min(len(walk.path(place)) for _, place in walk.ends),
+        # Where paths are too many to be told apart, one may be told with fewer rounds than it takes.
+        "visits": fewest_visits(walk) or min(len(walk.path(place)) for _, place in walk.ends),
     }
     for name, limit in given.limits().items():
         least = needed.get(name, 0)

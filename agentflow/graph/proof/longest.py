@@ -7,7 +7,7 @@ that matrix, found by squaring: the work grows with the logarithm of `max_rounds
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from agentflow.graph.bounds import Bound, Bounds, Cost, cost_of
@@ -17,7 +17,7 @@ from agentflow.graph.proof.points import Point
 if TYPE_CHECKING:
     from agentflow.graph.workflow import Workflow
 
-__all__ = ["bounds"]
+__all__ = ["bounds", "fewest_visits"]
 
 _MOST_OPENINGS: Final = 24
 """How many points that open a round the matrix may have; with more, the simple bound is taken."""
@@ -31,7 +31,7 @@ def bounds(workflow: Workflow[Any]) -> Bounds:
     walk = Walk(workflow)
     costs = {id: cost_of(walk.nodes[id]) for id in walk.nodes if id in walk.reached}
     rounds = 1 if workflow.max_rounds is None else workflow.max_rounds
-    longest = None if walk.merged else _Longest.of(walk, rounds)
+    longest = None if walk.merged else _Longest.of(walk, rounds, lambda _: True)
     counts = _simple(walk, rounds) if longest is None else None
 
     def worst(weight: Weight, opening: int = 0) -> int:
@@ -58,6 +58,19 @@ def bounds(workflow: Workflow[Any]) -> Bounds:
     )
 
 
+def fewest_visits(walk: Walk) -> int | None:
+    """How many visits a shortest run to an end makes; `None` where none ends, or paths are too many to be told apart."""
+    stated = walk.workflow.max_rounds
+
+    def ends(point: Point) -> bool:
+        return any(step.kind == "end" for step in walk.expand(point).steps)
+
+    longest = None if walk.merged else _Longest.of(walk, 1 if stated is None else stated, ends)
+    # The shortest way is the longest where each visit counts less than nothing.
+    most = None if longest is None else longest.most(lambda _: -1)
+    return None if most is None else -most
+
+
 def _amount(costs: Mapping[str, Cost], id: str, name: str) -> int:
     # A node to which rounds do not suffice is a point of the matrix all the same.
     amount: int = getattr(costs[id], name) if id in costs else 0
@@ -73,22 +86,51 @@ def _visits_of(walk: Walk, worst: Callable[[Weight], int], id: str) -> int:
 
 
 class _Longest:
-    """The longest walks over the points of one walk, for any weight of visits."""
+    """The longest walks over the points of one walk, for any weight of visits.
 
-    def __init__(self, walk: Walk, rounds: int, order: list[Point], openings: list[Point]) -> None:
+    Args:
+        walk: The walk.
+        rounds: The largest number of rounds.
+        stops: At which points the walks of interest may stop.
+        order: Every point, those that lead on inside a round before those they lead to.
+        openings: The points that open rounds.
+    """
+
+    def __init__(
+        self,
+        walk: Walk,
+        rounds: int,
+        stops: Callable[[Point], bool],
+        order: list[Point],
+        openings: Collection[Point],
+    ) -> None:
         self.walk = walk
         self.rounds = rounds
-        self.order = (
-            order  # every point, those that lead on inside a round before those they lead to
-        )
+        self.stops = stops
+        self.order = order
         self.openings = openings
 
     @classmethod
-    def of(cls, walk: Walk, rounds: int) -> _Longest | None:
+    def of(cls, walk: Walk, rounds: int, stops: Callable[[Point], bool]) -> _Longest | None:
         """The points in order, or `None` where they are too many to be told apart."""
-        openings: list[Point] = [walk.first]
+        openings: dict[Point, None] = {walk.first: None}
         ways: dict[Point, list[Point]] = {}
-        waiting = [walk.first]
+        layer = [walk.first]
+        for number in range(1, rounds + 1):
+            opened = cls._round(walk, ways, layer)
+            layer = [point for point in opened if point not in openings]
+            if not layer or number == rounds:
+                break
+            openings |= dict.fromkeys(layer)
+        if walk.merged or len(openings) > _MOST_OPENINGS:
+            return None
+        return cls(walk, rounds, stops, _sorted(ways), openings)
+
+    @staticmethod
+    def _round(walk: Walk, ways: dict[Point, list[Point]], layer: list[Point]) -> list[Point]:
+        """Note the ways inside of a round that opens with `layer`; what may open the next."""
+        opened: list[Point] = []
+        waiting = list(layer)
         while waiting:
             point = waiting.pop()
             if point in ways:
@@ -98,55 +140,64 @@ class _Longest:
                 if step.target is None:
                     continue
                 if step.opens:
-                    if step.target not in openings:
-                        openings.append(step.target)
-                    waiting.extend(p for p in (step.target, step.limit) if p is not None)
+                    opened.append(step.target)
+                    waiting += [] if step.limit is None else [step.limit]
                 else:
                     ways[point].append(step.target)
                     waiting.append(step.target)
-        if walk.merged or len(openings) > _MOST_OPENINGS:
-            return None
-        return cls(walk, rounds, _sorted(ways), openings)
+        return opened
 
     def worst(self, weight: Weight, opening: int = 0) -> int:
         """The largest sum of `weight` over the visits of a run, with `opening` for each further round."""
+        most = self.most(weight, opening)
+        assert most is not None, "a run may stop at its first visit"
+        return most
+
+    def most(self, weight: Weight, opening: int = 0) -> int | None:
+        """The same for runs that stop where they may; `None` if none does."""
         stay, go, limit = self._inside(weight, opening)
         matrix = {a: go[a] for a in self.openings}
         first = self.walk.first
         after = _power(matrix, self.rounds - 1, {first: 0}, stopping=True)
-        best = max(value + stay[point] for point, value in after.items())
+        found = [value + stay[point] for point, value in after.items() if point in stay]
         last = _power(matrix, self.rounds - 1, {first: 0}, stopping=False)
-        return max([best, *(value + limit[p] for p, value in last.items() if p in limit)])
+        found += [value + limit[point] for point, value in last.items() if point in limit]
+        return max(found, default=None)
 
-    def _inside(
-        self, weight: Weight, opening: int
-    ) -> tuple[dict[Point, int], dict[Point, Row], dict[Point, int]]:
+    def _inside(self, weight: Weight, opening: int) -> tuple[Row, dict[Point, Row], Row]:
         """From each point, inside its round: the most on any way, to each next opening, and on to `on_limit`."""
-        stay: dict[Point, int] = {}
+        stay: Row = {}
         go: dict[Point, Row] = {}
-        limit: dict[Point, int] = {}
+        limit: Row = {}
         for point in reversed(self.order):
-            own = weight(point.node)
-            most, out = 0, Row()
-            past: int | None = None
+            most = [0] if self.stops(point) else []
+            past: list[int] = []
+            out = Row()
             for step in self.walk.expand(point).steps:
                 if step.target is None:
                     continue
                 if step.opens:
-                    out[step.target] = max(out.get(step.target, 0), opening)
-                    if step.limit is not None:
-                        past = max(past or 0, stay[step.limit])
+                    # What only a round too many would open is no row of the matrix.
+                    if step.target in self.openings:
+                        _raise(out, step.target, opening)
+                    if step.limit in stay:
+                        past.append(stay[step.limit])
                     continue
-                most = max(most, stay[step.target])
+                most += [stay[step.target]] if step.target in stay else []
+                past += [limit[step.target]] if step.target in limit else []
                 for target, value in go[step.target].items():
-                    out[target] = max(out.get(target, 0), value)
-                if step.target in limit:
-                    past = max(past or 0, limit[step.target])
-            stay[point] = own + most
+                    _raise(out, target, value)
+            own = weight(point.node)
             go[point] = {target: own + value for target, value in out.items()}
-            if past is not None:
-                limit[point] = own + past
+            for row, values in ((stay, most), (limit, past)):
+                if values:
+                    row[point] = own + max(values)
         return stay, go, limit
+
+
+def _raise(row: Row, point: Point, value: int) -> None:
+    """Let a row hold at least a value for a point."""
+    row[point] = max(row.get(point, value), value)
 
 
 def _sorted(ways: Mapping[Point, list[Point]]) -> list[Point]:
@@ -173,7 +224,7 @@ def _power(matrix: Mapping[Point, Row], times: int, start: Row, *, stopping: boo
     square: dict[Point, Row] = {point: dict(row) for point, row in matrix.items()}
     if stopping:
         for point, row in square.items():
-            row[point] = max(row.get(point, 0), 0)
+            _raise(row, point, 0)
     row = dict(start)
     while times:
         if times & 1:
@@ -188,8 +239,7 @@ def _times(row: Row, matrix: Mapping[Point, Row]) -> Row:
     found: Row = {}
     for middle, value in row.items():
         for target, more in matrix[middle].items():
-            if found.get(target, -1) < value + more:
-                found[target] = value + more
+            _raise(found, target, value + more)
     return found
 
 
