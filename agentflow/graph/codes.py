@@ -163,6 +163,12 @@ CODES: dict[str, Code] = _table(
         "private field that would be recorded",
         "Its value would be in the journal under another name, which is what the mark forbids.",
     ),
+    Code(
+        "AF127",
+        "error",
+        "path that leads to nothing",
+        "No value of the field's type has what the condition looks at; most often it is misspelled.",
+    ),
     # AF13x: the declarative form.
     Code(
         "AF130",

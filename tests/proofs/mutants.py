@@ -76,6 +76,14 @@ DECLARATIONS = (
         ("asynchronous condition",),
     ),
     Mutant(
+        "below a field there may be anything",
+        "paths.possible",
+        "fit.below:_takes_more",
+        "return bool(config)",
+        "return True or bool(config)",
+        ("below a mapping",),
+    ),
+    Mutant(
         "what nodes provide need not be in the schema",
         "fields.known",
         "checks.fields:_named",

@@ -521,6 +521,12 @@ SPECIMENS: dict[str, Specimen] = {
     "led to a stop": Specimen(
         lambda: flow(step("a", route.to("b")), step("b", requires=["text"])), ("AF201",)
     ),
+    "below a mapping": Specimen(
+        lambda: flow(
+            step("a", route.to("b", field("maybe.stat") == "on"), END), step("b"), inputs=["maybe"]
+        ),
+        ("AF127",),
+    ),
     # Rounds and budgets.
     "rounds without a loop": Specimen(lambda: flow(step("a"), max_rounds=3), ("AF401",)),
     "too few rounds": Specimen(

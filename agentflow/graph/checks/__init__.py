@@ -19,6 +19,7 @@ from agentflow.graph.checks import (
     declaration,
     exhaustive,
     fields,
+    paths,
     policies as policies_family,
     private,
     rounds,
@@ -48,6 +49,7 @@ CHECKS: tuple[Check, ...] = (
     *callables.CHECKS,
     *fields.CHECKS,
     *private.CHECKS,
+    *paths.CHECKS,
     *structure.CHECKS,
     *rounds.CHECKS,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from agentflow.graph.checks.paths import gaps
 from agentflow.graph.condition import Condition
 from agentflow.graph.findings import Finding
 from agentflow.graph.proof.explore import Walk
@@ -35,7 +36,7 @@ def declared(workflow: Workflow[Any], _walk: Walk) -> Iterator[Finding]:
 def judged(workflow: Workflow[Any], policies: Iterable[Policy]) -> Iterator[Finding]:
     """What is to be said of some policies, about a workflow whose structure is sound."""
     for policy in policies:
-        problem = _malformed(policy)
+        problem = _malformed(policy) or _astray(workflow, policy)
         unknown = [] if problem else _unknown(workflow, policy)
         if problem:
             yield _finding(
@@ -147,6 +148,13 @@ def _malformed(policy: Policy) -> str:
     if policy.kind == "only_if" and not isinstance(policy.condition, Condition):
         return "the condition must be data, made with field('…'); a function proves nothing"
     return ""
+
+
+def _astray(workflow: Workflow[Any], policy: Policy) -> str:
+    """Where the condition looks below a field at what none of its values has, so that it would prove nothing."""
+    if not isinstance(policy.condition, Condition):
+        return ""
+    return next((f"it looks at {gap}" for gap in gaps(workflow.schema, policy.condition)), "")
 
 
 def _unknown(workflow: Workflow[Any], policy: Policy) -> list[str]:

@@ -5,6 +5,7 @@
 - `converted` knows what pydantic makes of a value in its usual lax mode; `unconverted` what a value is to somebody who
   reads it as it is.
 - `taken` says which type decides what a field takes, `spelling` how messages write a type.
+- `below` says which keys and attributes the values of a type have.
 
 What is not known may fit. So `never fits` and `fits` are proofs, and whatever is said of unknown types is silence.
 """
