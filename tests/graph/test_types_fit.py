@@ -214,6 +214,13 @@ class Caller:
         (tuple[int, ...], Decimal, "may fit"),
         (float, Literal[1], "may fit"),
         (datetime.timedelta, Annotated[int, BeforeValidator(len)] | datetime.timedelta, "may fit"),
+        (list[None], Any | set[Annotated[int, BeforeValidator(len)]], "may fit"),
+        (
+            list[int],
+            list[int] | dict[str, tuple[Annotated[int, BeforeValidator(len)], int]],
+            "may fit",
+        ),
+        (Branch, Any | Branch, "fits"),
         (datetime.time, datetime.date, "never fits"),
         (None, str, "never fits"),
         (str, None, "never fits"),

@@ -107,8 +107,8 @@ class Judge:
     def _any_of(self, target: Either, ask: Callable[[Meaning], Relation]) -> Relation:
         parts = [meaning(part) for part in target.members]
         found = some(map(ask, parts))
-        # A part of which nothing is known may raise, and then the others are not asked.
-        return MAY if found == FITS and Unknown() in parts else found
+        # A part of which nothing is known may raise, however deep it lies, and then the others are not asked.
+        return MAY if found == FITS and any(_may_raise(part, {}) for part in parts) else found
 
     def _pair(self, source: Meaning, target: Meaning) -> Relation:
         match source, target:
@@ -229,6 +229,31 @@ class Judge:
                 part = MAY
             found.append(part)
         return whole(found)
+
+
+def _may_raise(meant: Meaning, seen: dict[int, Any]) -> bool:
+    """Whether taking a value may run code of the author's, which may raise anything, and not only what refuses it."""
+    match meant:
+        case Unknown():
+            return True
+        case Narrowed(inner):
+            inside = [inner]
+        case Either(members):
+            inside = list(members)
+        case Many(_, item):
+            inside = [item]
+        case Row(items):
+            inside = list(items)
+        case Keyed(_, key, value):
+            inside = [key, value]
+        case Record(source):
+            inside = [hint for _, hint, _ in presence(source)]
+        case _:
+            return False
+    fresh = [part for part in inside if id(part) not in seen]
+    # The parts are kept, so that no other gets the id of one.
+    seen |= {id(part): part for part in fresh}
+    return any(_may_raise(meaning(part), seen) for part in fresh)
 
 
 def _configured(record: Record) -> bool:
