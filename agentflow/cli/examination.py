@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from agentflow.cli.found import Found
+from agentflow.cli.surroundings import taken_outside
+from agentflow.graph.checks import read_outside
 from agentflow.graph.findings import Finding, Report, Waiver
 from agentflow.graph.place import Place
 from agentflow.graph.workflow import Workflow
@@ -108,6 +110,7 @@ def examined(found: Iterable[Found]) -> Examination:
     """What there is to say of everything that was found."""
     reports: list[Report] = []
     workflows: list[Workflow[Any]] = []
+    places: list[int] = []
     known: set[object] = set()
     told: set[Finding] = set()
     for one in found:
@@ -122,6 +125,11 @@ def examined(found: Iterable[Found]) -> Examination:
         reports.append(dataclasses.replace(one.report, findings=findings))
         if workflow is not None:
             workflows.append(workflow)
+            places.append(len(reports) - 1)
+    taken = taken_outside(workflows, _declaration)
+    for at, workflow in zip(places, workflows, strict=True):
+        names = taken.get(_declaration(workflow), frozenset())
+        reports[at] = read_outside(workflow, reports[at], names)
     return Examination(tuple(reports), tuple(workflows))
 
 

@@ -36,7 +36,7 @@ from agentflow.graph.proof.explore import Walk
 from agentflow.graph.slips import Slips
 from agentflow.graph.workflow import Workflow
 
-__all__ = ["Check", "Proof", "check", "demanded"]
+__all__ = ["Check", "Proof", "check", "demanded", "read_outside"]
 
 Check = Callable[[Workflow[Any]], Iterable[Finding]]
 """Looks at a workflow as it was declared, however broken."""
@@ -94,6 +94,24 @@ def check(workflow: Workflow[Any]) -> Report:
 def _found(checks: Iterable[Check], workflow: Workflow[Any]) -> Iterator[Finding]:
     for one in checks:
         yield from one(workflow)
+
+
+def read_outside(workflow: Workflow[Any], report: Report, names: frozenset[str]) -> Report:
+    """A report without what it says of values in vain that surrounding workflows do read.
+
+    Args:
+        workflow: The workflow.
+        report: What is said of it by itself.
+        names: The fields that workflows which hold it take from its ends.
+    """
+    said = [finding for finding in report.findings if finding.code in dataflow.IN_VAIN]
+    if not said or not names:
+        return report
+    walk = Walk(workflow, kept=names)
+    true = [each for each in dataflow.unread(workflow, walk) if each.code in dataflow.IN_VAIN]
+    standing, _ = waivers.settled(workflow, true)
+    others = (each for each in report.findings if each not in said)
+    return replace(report, findings=in_order((*others, *standing)))
 
 
 def demanded(

@@ -28,6 +28,10 @@ _CODES = {
 }
 
 
+IN_VAIN = ("AF210", "AF211")
+"""What is said of a node whose value nobody reads."""
+
+
 def assigned(workflow: Workflow[Any], walk: Walk) -> Iterator[Finding]:
     """Every field that is required, delivered or read by a function exists on every path."""
     told: set[tuple[str, str, str, int]] = set()
@@ -210,7 +214,7 @@ def missing_at_ends(workflow: Workflow[Any], names: frozenset[str]) -> dict[str,
 def _read_anywhere(walk: Walk) -> set[str]:
     from agentflow.graph.proof.liveness import route_reads
 
-    found: set[str] = set()
+    found = set(walk.kept)
     for id in walk.reached:
         node = walk.nodes[id]
         found.update(node.requires)
