@@ -14,11 +14,17 @@ from typing import Any
 from agentflow.cli.found import Found
 from agentflow.cli.surroundings import taken_outside
 from agentflow.graph.checks import read_outside
+from agentflow.graph.codes import CODES
 from agentflow.graph.findings import Finding, Report, Waiver
 from agentflow.graph.place import Place
 from agentflow.graph.workflow import Workflow
 
 __all__ = ["Examination", "examined"]
+
+_OF_PATHS = ("AF2", "AF3", "AF4", "AF5", "AF602", "AF603", "AF701")
+"""How the codes begin of what is proved over all paths, or known only after that."""
+_OF_GRAPHS = "AF1"
+"""How the codes begin of what is wrong with a graph, so that it has no paths to speak of."""
 
 UNREADABLE = "AF0"
 """How the codes begin of what the shell was pointed at and could not read."""
@@ -70,17 +76,25 @@ class Examination:
     def narrowed(self, select: tuple[str, ...], ignore: tuple[str, ...]) -> Examination:
         """The findings whose codes begin with one of `select` (any, if empty) and with none of `ignore`.
 
-        That something could not be read is always told.
+        That something could not be read is always told; and so is, unless it is ignored, what kept findings of the selected
+        codes from being looked for: silence would pass for a proof.
         """
 
-        def wanted(finding: Finding) -> bool:
-            if finding.code.startswith(UNREADABLE):
+        def selected(code: str) -> bool:
+            if code.startswith(UNREADABLE):
                 return True
-            return finding.code.startswith(select or ("",)) and not finding.code.startswith(ignore)
+            return code.startswith(select or ("",)) and not code.startswith(ignore)
+
+        proofs_asked = any(selected(code) and code.startswith(_OF_PATHS) for code in CODES)
+
+        def wanted(finding: Finding) -> bool:
+            stops = finding.severity == "error" and finding.code.startswith(_OF_GRAPHS)
+            told_all_the_same = stops and proofs_asked and not finding.code.startswith(ignore)
+            return selected(finding.code) or told_all_the_same
 
         def narrow(report: Report) -> Report:
             findings = tuple(filter(wanted, report.findings))
-            waivers = tuple(waiver for waiver in report.waivers if wanted(waiver.finding))
+            waivers = tuple(waiver for waiver in report.waivers if selected(waiver.finding.code))
             return dataclasses.replace(report, findings=findings, waivers=waivers)
 
         narrowed = dataclasses.replace(self, reports=tuple(map(narrow, self.reports)))

@@ -366,3 +366,9 @@ def test_formats_without_a_place_for_the_worst_case_refuse_it(refund: Project, f
     ended = refund.agentflow("validate", "refund.py", "--bounds", "--format", format)
     assert ended.code == 2
     assert "take text or json" in " ".join(ended.err.split())
+
+
+def test_policies_are_judged_although_a_field_may_be_missing(project: Project) -> None:
+    project.write("refund.py", FLOW.replace('inputs=["amount"]', 'optional_inputs=["amount"]'))
+    ended = judged(project, "policies:\n  - at_most: {node: pay, count: 0}", "--format", "json")
+    assert {"AF201", "AF503"} <= set(codes(ended))

@@ -116,10 +116,40 @@ def test_ignored_errors_do_not_fail_the_check(project: Project) -> None:
 
 def test_errors_that_are_not_shown_are_counted(project: Project) -> None:
     project.write("flow.py", BROKEN)
-    selected = project.agentflow("validate", "flow.py", "--select", "AF5")
+    selected = project.agentflow("validate", "flow.py", "--select", "AF605")
     assert selected.out == "1 workflow checked: no findings, 4 errors of other codes not shown\n"
     ignored = project.agentflow("validate", "flow.py", "--ignore", "AF106")
     assert ignored.out.endswith("1 workflow checked: 3 errors, 1 error of other codes not shown\n")
+
+
+@pytest.mark.parametrize("selected", ["AF5", "AF2", "AF306", "AF602", "AF7"])
+@pytest.mark.parametrize("format", ["text", "json", "sarif", "github"])
+def test_what_kept_the_selected_codes_from_being_proved_fails_the_check_and_is_shown(
+    project: Project, selected: str, format: str
+) -> None:
+    project.write("flow.py", BROKEN)
+    ended = project.agentflow("validate", "flow.py", "--select", selected, "--format", format)
+    assert ended.code == 1
+    assert "routes to 'repl', which is no node" in ended.out
+
+
+def test_where_paths_were_walked_other_errors_do_not_fail_the_check(project: Project) -> None:
+    project.write("flow.py", SOUND.replace('requires=["question"], ', 'requires=["answer"], '))
+    assert project.agentflow("validate", "flow.py").code == 1
+    for selected in ("AF1", "AF5", "AF4"):
+        ended = project.agentflow("validate", "flow.py", "--select", selected)
+        assert (ended.code, "not shown" in ended.out) == (0, True)
+
+
+def test_a_waived_error_keeps_nothing_from_being_proved(project: Project) -> None:
+    text = SOUND.replace(
+        'route.to("apologise")]',
+        'route.to("apologise"), route.to("reply")], waive={"AF115": "later"}',
+    )
+    project.write("flow.py", text)
+    assert project.agentflow("validate", "flow.py", "--select", "AF5").code == 0
+    project.write("flow.py", text.replace(', waive={"AF115": "later"}', ""))
+    assert project.agentflow("validate", "flow.py", "--select", "AF5").code == 1
 
 
 def test_what_could_not_be_read_cannot_be_ignored(project: Project) -> None:

@@ -71,6 +71,10 @@ PROOFS: tuple[Proof, ...] = (
 )
 
 
+_PROOFS_BEGIN = "AF2"
+"""The codes before are those of declarations and structure, without which there is nothing to prove."""
+
+
 def check(workflow: Workflow[Any]) -> Report:
     """Everything there is to say of a workflow, errors first, in declared order within a severity."""
     found = list(_found(CHECKS, workflow))
@@ -124,14 +128,14 @@ def demanded(
     """The report of a workflow, and what is to be said of demands from outside of its definition.
 
     Args:
-        workflow: The workflow; demands are judged only if its own report has no errors.
+        workflow: The workflow; demands are judged if its declaration and structure are sound, as all proofs.
         budget: A budget that its runs will be given.
         policies: Policies of others, besides its own.
         report: The report to add to, where there is more to say than the workflow's own does.
     """
     if report is None:
         report = workflow.report
-    if not report.ok:
+    if any(finding.code < _PROOFS_BEGIN for finding in report.errors):
         return report
     slips = Slips()
     found = slips.items("policies", policies, Policy, made="make it with must_pass(…) or its kin")
