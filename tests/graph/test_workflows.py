@@ -283,6 +283,7 @@ def test_the_manifest_lists_what_a_node_declares() -> None:
         "starts_round": False,
         "on_error": None,
         "timeout": 2,
+        "options": {},
         "retry": {"attempts": 2, "backoff": 0.5, "on": ["ValueError"]},
         "uses": {"model_calls": 1, "tool_calls": 0},
         "metadata": {"owner": "ada"},
