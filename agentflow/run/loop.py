@@ -34,7 +34,7 @@ class Latch(Protocol):
 
 
 class Loop(Protocol):
-    """One running event loop."""
+    """One running event loop; two of these that stand for the same one are equal."""
 
     def spawn(self, body: Body, context: Context) -> None:
         """Run `body`, which must not raise, in a task that nobody owns, and in `context`: not in a copy of it."""
@@ -97,6 +97,12 @@ class _AsyncioLoop:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _AsyncioLoop) and other._loop is self._loop
+
+    def __hash__(self) -> int:
+        return hash(self._loop)
+
     def spawn(self, body: Body, context: Context) -> None:
         self._loop.create_task(_run(body), context=context)
 
@@ -140,6 +146,12 @@ class _TrioLoop:
     def __init__(self, trio: Any) -> None:
         self._trio = trio
         self._token = trio.lowlevel.current_trio_token()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _TrioLoop) and other._token is self._token
+
+    def __hash__(self) -> int:
+        return hash(self._token)
 
     def spawn(self, body: Body, context: Context) -> None:
         self._trio.lowlevel.spawn_system_task(body, context=context)

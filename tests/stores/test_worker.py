@@ -11,6 +11,7 @@ import anyio.to_thread
 import pytest
 
 from agentflow.errors import StoreError
+from agentflow.run.loop import current_loop
 from agentflow.stores.worker import Job, Worker
 
 PATIENCE = 30
@@ -61,6 +62,30 @@ def start(gate: Gate) -> Iterator[Callable[..., Worker]]:
 async def begins(gate: Gate) -> None:
     """Wait until the first job is under way."""
     await anyio.to_thread.run_sync(gate.begun.wait, PATIENCE)
+
+
+async def test_the_answers_of_a_batch_go_back_to_their_loop_by_one_call(
+    gate: Gate, start: Callable[..., Worker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker = start()
+    calls: list[object] = []
+    kind = type(current_loop())
+    post = kind.post
+
+    def noting(self: Any, call: Callable[[], object]) -> None:
+        calls.append(call)
+        post(self, call)
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(worker.do, "first")
+        await begins(gate)
+        for at in range(20):
+            group.start_soon(worker.do, at)
+        await anyio.wait_all_tasks_blocked()
+        monkeypatch.setattr(kind, "post", noting)
+        gate.open.set()
+    assert [len(batch) for batch in gate.batches] == [1, 20]
+    assert len(calls) == 2
 
 
 async def test_jobs_that_wait_are_done_together_and_each_gets_its_own_answer(
