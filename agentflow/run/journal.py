@@ -92,7 +92,8 @@ class Journal:
         self._store = store
         self._claim = claim
         self._last = claim.info.last
-        self._turn = anyio.Lock()
+        # Who comes when nobody writes goes on at once: every visit would pay for a way round the loop.
+        self._turn = anyio.Lock(fast_acquire=True)
         self._broken: StoreError | None = None
         self._visits: dict[str, deque[dict[str, Any]]] = {}
         self._begun: dict[str, _Begun] = {}
