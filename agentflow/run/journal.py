@@ -19,6 +19,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
+from pydantic_core import to_json
 
 from agentflow.errors import ContractError, IncompatibleRun, StoreError
 from agentflow.graph.codec import Unstorable, decoded, encoded
@@ -342,11 +343,9 @@ def is_below(inner: str, place: str) -> bool:
 
 
 def _text_of(body: Mapping[str, Any]) -> str:
-    text = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
-    if not text.isascii():
-        try:
-            text.encode()
-        except UnicodeEncodeError:
-            # The message of an error may hold a lone surrogate, which no database takes; as an escape it does.
-            text = json.dumps(body, separators=(",", ":"))
-    return text
+    try:
+        return to_json(body).decode()
+    except ValueError:
+        # The message of an error may hold a lone surrogate, which no database takes; as an escape it does. And what is nested
+        # deeper than pydantic goes is JSON all the same.
+        return json.dumps(body, separators=(",", ":"))
