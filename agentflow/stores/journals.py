@@ -168,12 +168,15 @@ class Journals:
                 session.change_many(statement, params)
         return answers
 
-    def append_one(self, session: Session, work: Any) -> bool:
-        """Write one entry by one statement that is a transaction of its own, where a database has that; tells whether it was done.
+    def append_one(self, session: Session, work: Any, *, patient: bool = True) -> bool:
+        """Write one entry by one statement that is a transaction of its own, if no more is asked for; tells whether it was done.
 
         If it was not, the reason is found out by `write`.
+
+        Raises:
+            Busy: Another process writes just now, and `patient` is off.
         """
-        if not session.autonomous or not isinstance(work, Appending):
+        if not isinstance(work, Appending):
             return False
         if len(work.entries) != 1 or work.gives_back or work.entries[0].kind == SNAPSHOT:
             return False
@@ -187,7 +190,7 @@ class Journals:
             "body": entry.body,
             "written": micros(self._time.now()),
         }
-        return session.change("append_one", params) == 1
+        return session.change_alone("append_one", params, patient=patient) == 1
 
     def abandon(self, session: Session, run_id: str, epoch: int) -> None:
         """Let others have a run that could not be given back when it should have been."""

@@ -23,8 +23,6 @@ class PostgresqlSession:
         generation: That of the server's sessions.
     """
 
-    autonomous = True
-
     def __init__(
         self, connection: psycopg.Connection[Row], dialect: Dialect, *, generation: int
     ) -> None:
@@ -54,6 +52,9 @@ class PostgresqlSession:
 
     def change(self, statement: str, params: Params) -> int:
         return self._connection.execute(self._statements[statement], params).rowcount
+
+    def change_alone(self, statement: str, params: Params, *, patient: bool = True) -> int:  # noqa: ARG002 - nobody to wait for
+        return self.change(statement, params)
 
     def change_many(self, statement: str, params: Sequence[Params]) -> None:
         with self._connection.cursor() as cursor:

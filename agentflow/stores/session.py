@@ -28,9 +28,6 @@ class Session(Protocol):
     generation: int
     """What its backend's generation was when it was made."""
 
-    autonomous: bool
-    """Whether one statement alone is a transaction that costs less than one with a beginning and an end."""
-
     def begin(self, *, patient: bool = True) -> None:
         """Begin to write.
 
@@ -53,6 +50,14 @@ class Session(Protocol):
 
     def change(self, statement: str, params: Params) -> int:
         """How many rows a statement changed."""
+        ...
+
+    def change_alone(self, statement: str, params: Params, *, patient: bool = True) -> int:
+        """How many rows a statement changed that is a transaction of its own, and lasts when this returns.
+
+        Raises:
+            Busy: Another process writes just now, and `patient` is off.
+        """
         ...
 
     def change_many(self, statement: str, params: Sequence[Params]) -> None:

@@ -47,8 +47,6 @@ class SqliteSession:
         generation: That of the file's sessions.
     """
 
-    autonomous = False
-
     def __init__(
         self,
         connection: sqlite3.Connection,
@@ -65,14 +63,21 @@ class SqliteSession:
         """About how many pages were written since somebody set this to 0."""
 
     def begin(self, *, patient: bool = True) -> None:
+        self._lock("BEGIN IMMEDIATE", {}, patient=patient)
+
+    def _lock(self, text: str, params: Params, *, patient: bool) -> sqlite3.Cursor:
+        """Do the statement by which a transaction begins to write, for which it needs the lock of the file."""
         try:
-            self._connection.execute("BEGIN IMMEDIATE")
+            return self._connection.execute(text, params)
         except sqlite3.OperationalError as error:
             if not is_busy(error):
                 raise
             if not patient:
                 raise Busy from error
-            patiently(lambda: self._connection.execute("BEGIN IMMEDIATE"), self._patience)
+        cursor: sqlite3.Cursor = patiently(
+            lambda: self._connection.execute(text, params), self._patience
+        )
+        return cursor
 
     def commit(self) -> None:
         self._connection.execute("COMMIT")
@@ -91,6 +96,11 @@ class SqliteSession:
 
     def change(self, statement: str, params: Params) -> int:
         return self._connection.execute(self._statements[statement], params).rowcount
+
+    def change_alone(self, statement: str, params: Params, *, patient: bool = True) -> int:
+        cursor = self._lock(self._statements[statement], params, patient=patient)
+        self.pages += 2 + len(params.get("body", "")) // (_PAGE // 2)
+        return cursor.rowcount
 
     def change_many(self, statement: str, params: Sequence[Params]) -> None:
         self._connection.executemany(self._statements[statement], params)

@@ -101,7 +101,7 @@ class Writer:
         """Do a batch in one transaction; when that fails, each job in one of its own, so that it fails only who it must."""
         try:
             session = self._connected()
-            if self._alone(session, jobs):
+            if self._alone(session, jobs, patient=patient):
                 return
             session.begin(patient=patient)
         except Busy:
@@ -127,10 +127,10 @@ class Writer:
             else:
                 job.answer = answer
 
-    def _alone(self, session: Session, jobs: Sequence[Job]) -> bool:
+    def _alone(self, session: Session, jobs: Sequence[Job], *, patient: bool) -> bool:
         if len(jobs) != 1 or self._dropped:
             return False
-        return self._journals.append_one(session, jobs[0].work)
+        return self._journals.append_one(session, jobs[0].work, patient=patient)
 
     def _together(self, session: Session, works: Sequence[Any]) -> list[Any]:
         for run_id, epoch in self._dropped.items():

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
-from functools import partial
+from functools import partial, reduce
 from typing import Annotated, Any, NotRequired, TypedDict
 
 import pytest
@@ -47,6 +47,7 @@ VALUES: dict[str, Callable[[], Any]] = {
     ),
     "the escapes of one character": lambda: ["\ud83c\udf78", "🍸"],
     "a conversation": lambda: [user("hi"), assistant(tool_calls=[ToolCall("c", "t", {"a": [1]})])],
+    "what is nested deep": lambda: reduce(lambda inner, _: (inner,), range(100), "the innermost"),
     "enums and flags": lambda: [kit.Colour.STRANGE, kit.Right.READ | kit.Right.RUN, kit.Level.LOW],
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -21,13 +22,17 @@ from agentflow.testing.store_check import claimed, entries, opened
 def commits(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the threads that have committed."""
     seen: list[str] = []
-    commit = SqliteSession.commit
 
-    def noting(self: SqliteSession) -> None:
-        commit(self)
-        seen.append(threading.current_thread().name)
+    def noting(committing: Callable[..., Any]) -> Callable[..., Any]:
+        def act(*args: Any, **options: Any) -> Any:
+            done = committing(*args, **options)
+            seen.append(threading.current_thread().name)
+            return done
 
-    monkeypatch.setattr(SqliteSession, "commit", noting)
+        return act
+
+    for name in ("commit", "change_alone"):
+        monkeypatch.setattr(SqliteSession, name, noting(getattr(SqliteSession, name)))
     return seen
 
 
@@ -78,8 +83,11 @@ async def test_a_full_append_never_waits_for_the_disk_in_the_loop(
 ) -> None:
     here = threading.current_thread().name
     async with opened(lambda: SqliteStore(tmp_path / "runs.db")) as store:
-        await store.append(await claimed(store), entries(1))
-    assert here not in commits
+        claim = await claimed(store)
+        commits.clear()
+        await store.append(claim, entries(1))
+        assert len(commits) == 1
+        assert here not in commits
 
 
 async def test_a_log_that_grows_is_carried_over_while_a_run_goes_on(

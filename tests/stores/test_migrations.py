@@ -34,7 +34,6 @@ def test_every_dialect_says_the_same_things(name: str) -> None:
     only_here = ours.statements.keys() ^ others.statements.keys()
     # What one database needs because it locks rows, and the other because it does not.
     assert only_here <= {
-        "append_one",
         "fence",
         "fences",
         "held_drivers",

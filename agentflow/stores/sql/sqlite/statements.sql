@@ -44,6 +44,14 @@ WHERE run_id = :run_id AND epoch = :epoch AND status = :status;
 SELECT run_key, epoch, coalesce((SELECT max(number) FROM agentflow_entries AS e WHERE e.run_key = r.run_key), 0)
 FROM agentflow_runs AS r WHERE run_id = :run_id AND driver = :driver;
 
+-- name: append_one
+-- An append of one entry in one statement, which commits by itself; it has the lock before it looks.
+INSERT INTO agentflow_entries (run_key, number, kind, body, written)
+SELECT run_key, :number, :kind, :body, :written FROM agentflow_runs AS r
+WHERE
+    run_id = :run_id AND epoch = :epoch AND driver = :driver
+    AND :number = 1 + coalesce((SELECT max(number) FROM agentflow_entries AS e WHERE e.run_key = r.run_key), 0);
+
 -- name: add_entry
 INSERT INTO agentflow_entries (run_key, number, kind, body, written)
 VALUES (:run_key, :number, :kind, :body, :written);
