@@ -6,6 +6,7 @@ all of them.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -131,7 +132,7 @@ class Journals:
         now = micros(self._time.now())
         run_ids = [work.run_id for work in works]
         fences = session.fences(self._driver.key, run_ids)
-        entries: list[dict[str, Any]] = []
+        entries: list[tuple[int, int, str, str]] = []
         snapshots: list[dict[str, Any]] = []
         returned: list[dict[str, Any]] = []
         answers: list[Exception | None] = []
@@ -147,11 +148,12 @@ class Journals:
                 continue
             answers.append(None)
             for entry in work.entries:
-                row = {"run_key": run_key, "number": entry.number, "body": entry.body}
                 if entry.kind == SNAPSHOT:
-                    snapshots.append(row)
+                    snapshots.append(
+                        {"run_key": run_key, "number": entry.number, "body": entry.body}
+                    )
                 else:
-                    entries.append({**row, "kind": entry.kind, "written": now})
+                    entries.append((run_key, entry.number, entry.kind, entry.body))
             fences[work.run_id] = (run_key, epoch, end)
             if work.gives_back:
                 del fences[work.run_id]
@@ -159,13 +161,14 @@ class Journals:
                 returned.append(
                     {"run_key": run_key, "status": work.status, "due": due, "updated": now}
                 )
-        for statement, params in (
-            ("add_entry", entries),
-            ("put_snapshot", snapshots),
-            ("give_back", returned),
-        ):
-            if params:
-                session.change_many(statement, params)
+        if entries:
+            # All of them as one value: they cost one statement, however many they are.
+            text = json.dumps(entries, ensure_ascii=False, separators=(",", ":"))
+            session.change("add_entries", {"entries": text, "written": now})
+        if snapshots:
+            session.change_many("put_snapshot", snapshots)
+        if returned:
+            session.change_many("give_back", returned)
         return answers
 
     def append_one(self, session: Session, work: Any, *, patient: bool = True) -> bool:

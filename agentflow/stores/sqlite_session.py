@@ -95,6 +95,7 @@ class SqliteSession:
         return self._connection.execute(self._statements[statement], params).fetchall()
 
     def change(self, statement: str, params: Params) -> int:
+        self.pages += len(params.get("entries", "")) // (_PAGE // 2)
         return self._connection.execute(self._statements[statement], params).rowcount
 
     def change_alone(self, statement: str, params: Params, *, patient: bool = True) -> int:
@@ -114,14 +115,8 @@ class SqliteSession:
 
     def fences(self, driver: int, run_ids: Sequence[str]) -> dict[str, Fence]:
         # The whole file is locked for others while this one writes.
-        fences: dict[str, Fence] = {}
-        for run_id in run_ids:
-            row = self._connection.execute(
-                self._statements["fence"], {"run_id": run_id, "driver": driver}
-            ).fetchone()
-            if row is not None:
-                fences[run_id] = row
-        return fences
+        ((found,),) = self.rows("fences", {"driver": driver, "run_ids": self.several(run_ids)})
+        return {run_id: (key, epoch, last) for run_id, key, epoch, last in json.loads(found)}
 
     def close(self) -> None:
         self._connection.close()

@@ -60,9 +60,10 @@ SELECT run_key, %(number)s, %(kind)s, %(body)s, %(written)s FROM fence
 WHERE
     %(number)s = 1 + coalesce((SELECT max(number) FROM agentflow_entries AS e WHERE e.run_key = fence.run_key), 0);
 
--- name: add_entry
+-- name: add_entries
 INSERT INTO agentflow_entries (run_key, number, kind, body, written)
-VALUES (%(run_key)s, %(number)s, %(kind)s, %(body)s, %(written)s);
+SELECT (e.value ->> 0)::bigint, (e.value ->> 1)::bigint, e.value ->> 2, e.value ->> 3, %(written)s
+FROM json_array_elements(%(entries)s::json) AS e (value);
 
 -- name: put_snapshot
 INSERT INTO agentflow_snapshots (run_key, number, body) VALUES (%(run_key)s, %(number)s, %(body)s)

@@ -40,9 +40,12 @@ ON CONFLICT (run_id) DO NOTHING;
 UPDATE agentflow_runs SET status = 'running', epoch = epoch + 1, driver = :driver, due = NULL
 WHERE run_id = :run_id AND epoch = :epoch AND status = :status;
 
--- name: fence
-SELECT run_key, epoch, coalesce((SELECT max(number) FROM agentflow_entries AS e WHERE e.run_key = r.run_key), 0)
-FROM agentflow_runs AS r WHERE run_id = :run_id AND driver = :driver;
+-- name: fences
+-- One row for all: a row costs a way out of the interpreter and back in, and there somebody else may be at work.
+SELECT json_group_array(json_array(
+    run_id, run_key, epoch, coalesce((SELECT max(number) FROM agentflow_entries AS e WHERE e.run_key = r.run_key), 0)
+))
+FROM agentflow_runs AS r WHERE run_id IN (SELECT value FROM json_each(:run_ids)) AND driver = :driver;
 
 -- name: append_one
 -- An append of one entry in one statement, which commits by itself; it has the lock before it looks.
@@ -52,9 +55,11 @@ WHERE
     run_id = :run_id AND epoch = :epoch AND driver = :driver
     AND :number = 1 + coalesce((SELECT max(number) FROM agentflow_entries AS e WHERE e.run_key = r.run_key), 0);
 
--- name: add_entry
+-- name: add_entries
 INSERT INTO agentflow_entries (run_key, number, kind, body, written)
-VALUES (:run_key, :number, :kind, :body, :written);
+SELECT
+    json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]'), json_extract(value, '$[3]'), :written
+FROM json_each(:entries);
 
 -- name: put_snapshot
 INSERT INTO agentflow_snapshots (run_key, number, body) VALUES (:run_key, :number, :body)
