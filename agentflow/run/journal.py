@@ -93,8 +93,7 @@ class Journal:
         self._store = store
         self._claim = claim
         self._last = claim.info.last
-        # Who comes when nobody writes goes on at once: every visit would pay for a way round the loop.
-        self._turn = anyio.Lock(fast_acquire=True)
+        self._turn = anyio.Lock()
         self._broken: StoreError | None = None
         self._visits: dict[str, deque[dict[str, Any]]] = {}
         self._begun: dict[str, _Begun] = {}
@@ -259,34 +258,55 @@ class Journal:
             await self._write([], status, due)
             return
         # Nothing can be added any more, but whoever can write again is to go on.
-        with anyio.CancelScope(shield=True):
-            async with self._turn:
-                await self._store.append(self._claim, [], status=status, due=due)
+        await self._take_turn()
+        try:
+            await self._store.append(self._claim, [], status=status, due=due)
+        finally:
+            self._turn.release()
 
     async def _write(
         self, texts: list[tuple[str, str]], status: StoredStatus | None, due: datetime | None
     ) -> None:
-        # A write that has begun is seen to its end: a cancel between the store and the acknowledgement would leave it unknown.
-        with anyio.CancelScope(shield=True):
-            async with self._turn:
+        await self._take_turn()
+        try:
+            if self._held:
                 texts, self._held = [*self._held, *texts], []
-                numbered = [
-                    Entry(self._last + 1 + at, kind, text) for at, (kind, text) in enumerate(texts)
-                ]
-                await self._append(numbered, status=status, due=due)
-                self._last += len(numbered)
-        self._weight += sum(len(text) for kind, text in texts if kind in ("visit", "failed"))
+            numbered = [
+                Entry(self._last + 1 + at, kind, text) for at, (kind, text) in enumerate(texts)
+            ]
+            await self._append(numbered, status, due)
+            self._last += len(numbered)
+        finally:
+            self._turn.release()
+        for kind, text in texts:
+            if kind in ("visit", "failed"):
+                self._weight += len(text)
         while self._untold:
             self._untold.pop(0)()
 
-    async def _append(self, entries: Sequence[Entry], **options: Any) -> None:
+    async def _take_turn(self) -> None:
+        # Whoever writes alone goes on at once: every visit would pay for a way round the loop.
+        if not self._turn.locked():
+            self._turn.acquire_nowait()
+            return
+        # What is to be written has happened, so it is written although its run was cancelled.
+        with anyio.CancelScope(shield=True):
+            await self._turn.acquire()
+
+    async def _append(
+        self, entries: Sequence[Entry], status: StoredStatus | None, due: datetime | None
+    ) -> None:
         if self._broken is not None:
             # Whether the last write has happened is not known: what follows it must not be written on a guess.
             raise self._broken
         try:
-            await self._store.append(self._claim, entries, **options)
+            await self._store.append(self._claim, entries, status=status, due=due)
         except StoreError as error:
             self._broken = error
+            raise
+        except BaseException as error:
+            self._broken = StoreError(f"a write to run {self._claim.run_id!r} was cut off")
+            self._broken.__cause__ = error
             raise
 
     @property
@@ -305,9 +325,11 @@ class Journal:
     async def write_snapshot(self, body: Mapping[str, Any]) -> None:
         """Write everything up to here, in place of earlier snapshots."""
         text = _text_of({"started": self.started, **body})
-        with anyio.CancelScope(shield=True):
-            async with self._turn:
-                await self._append([Entry(self._last, SNAPSHOT, text)])
+        await self._take_turn()
+        try:
+            await self._append([Entry(self._last, SNAPSHOT, text)], None, None)
+        finally:
+            self._turn.release()
         self._weight, self._snapshot_weight = 0, len(text)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import math
 import sys
 from collections.abc import Callable, Coroutine
 from contextvars import Context
@@ -16,7 +17,7 @@ from typing import Any, Protocol
 
 import anyio
 
-__all__ = ["Latch", "Loop", "current_loop", "in_loop"]
+__all__ = ["Latch", "Loop", "current_loop", "in_loop", "wait_out"]
 
 Body = Callable[[], Coroutine[Any, Any, None]]
 
@@ -69,6 +70,24 @@ def in_loop() -> bool:
     except RuntimeError:
         return False
     return True
+
+
+async def wait_out(latch: Latch) -> None:
+    """Wait until a latch is open, whatever is cancelled meanwhile: that is raised by what is awaited next.
+
+    As waiting in a shielded scope, but the scope is made only when there is something to shield from.
+    """
+    try:
+        await latch.wait()
+    except anyio.get_cancelled_exc_class() as cut:
+        with anyio.CancelScope(shield=True):
+            await latch.wait()
+        # The cancel of a scope comes again by itself. That of a task comes once, so it is given back.
+        if anyio.current_effective_deadline() != -math.inf:
+            task = asyncio.current_task()
+            assert task is not None
+            task.uncancel()
+            task.cancel(*cut.args)
 
 
 _alive: set[asyncio.Task[None]] = set()

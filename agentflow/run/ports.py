@@ -110,6 +110,9 @@ class Store(Protocol):
     ) -> None:
         """Write entries, all or none, and return when they cannot be lost any more.
 
+        A cancel does not cut it: what is to be written has happened, and whether it was written must be known. The caller gets its
+        answer, and the cancel comes with whatever it awaits next, as after a shielded scope.
+
         Args:
             claim: The newest claim of the run.
             entries: Numbered on from the last one. One of kind `snapshot` has the number of the last entry that it covers, is

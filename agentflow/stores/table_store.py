@@ -124,7 +124,7 @@ class TableStore:
         status: StoredStatus | None = None,
         due: datetime | None = None,
     ) -> None:
-        """Write entries, all or none, and return when they cannot be lost any more; see `Store.append`."""
+        """Write entries, all or none, and return when they cannot be lost any more, cancelled or not; see `Store.append`."""
         desk = self._opened()
         work = Appending(claim.run_id, claim.epoch, entries, status, due)
         if self._inline and desk.writes.load == _IDLE:
@@ -135,7 +135,7 @@ class TableStore:
                 if job.error is not None:
                     raise job.error
                 return
-        await desk.writes.do(work)
+        await desk.writes.finish(work)
 
     async def read(self, run_id: str, *, after: int | None = None) -> list[Entry]:
         """The entries after number `after`; if that is `None`, those from the latest snapshot on, the snapshot included."""

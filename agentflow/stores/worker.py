@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Final
 
 from agentflow.errors import StoreError
-from agentflow.run.loop import Latch, Loop, current_loop
+from agentflow.run.loop import Latch, Loop, current_loop, wait_out
 
 __all__ = ["Job", "Worker"]
 
@@ -99,6 +99,18 @@ class Worker:
         except BaseException:
             self._withdraw(job)
             raise
+        if job.error is not None:
+            raise job.error
+        return job.answer
+
+    async def finish(self, work: Any) -> Any:
+        """Have something done as `do` does, but see it to its end: a cancel of the caller is raised by what it awaits next."""
+        loop = current_loop()
+        job = Job(work, loop)
+        assert job.latch is not None
+        while (room := self._put(job, loop)) is not None:
+            await wait_out(room)
+        await wait_out(job.latch)
         if job.error is not None:
             raise job.error
         return job.answer

@@ -255,3 +255,24 @@ async def many_runs_write_at_once(make: MakeStore) -> None:
             found = await mine.read(f"run-{at}")
             assert [entry.body for entry in found] == [f'"run-{at} {n}"' for n in range(1, 6)]
         assert len(await mine.find(status="completed")) == 100
+
+
+@check_in(entry_checks)
+async def an_append_whose_caller_is_cancelled_is_seen_to_its_end(make: MakeStore) -> None:
+    """The caller of an append is told what came of it, whenever it is cancelled: what it writes has happened already."""
+    async with opened(make) as store:
+        claim = await claimed(store)
+        for number in range(1, 6):
+            told: list[int] = []
+            async with anyio.create_task_group() as group:
+                group.start_soon(_append_and_note, store, claim, number, told)
+                for _ in range(number - 1):
+                    await anyio.lowlevel.checkpoint()
+                group.cancel_scope.cancel()
+            assert told == [number], f"append {number} was cut by a cancel"
+            assert (await the_run(store)).last == number
+
+
+async def _append_and_note(store: Store, claim: Claim, number: int, told: list[int]) -> None:
+    await store.append(claim, entries(number))
+    told.append(number)

@@ -163,7 +163,8 @@ class SlowStore(CrashingStore):
     async def append(self, claim: Claim, entries: Sequence[Entry], **options: Any) -> None:
         if self.writes + 1 == self.hold:
             self.reached.set()
-            await self.opened.wait()
+            with anyio.CancelScope(shield=True):
+                await self.opened.wait()
         await super().append(claim, entries, **options)
 
 
