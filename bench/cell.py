@@ -6,15 +6,15 @@ import asyncio
 import importlib
 import json
 import sys
-from typing import cast
+from typing import Any
 
-from bench.peer import Peer
-from bench.scenarios import SCENARIOS, Unavailable
+from bench.scenarios import Unavailable
+from bench.suites import ALL
 
 
 def main(name: str, scenario_id: str) -> None:
-    scenario = next(s for s in SCENARIOS if s.id == scenario_id)
-    peer = cast("Peer", importlib.import_module(f"bench.peers.{name}"))
+    scenario = next(s for s in ALL if s.id == scenario_id)
+    peer: Any = importlib.import_module(f"bench.{scenario.suite}.{name}")
     reason = peer.LACKS.get(scenario_id)
     if reason is None:
         try:

@@ -13,12 +13,13 @@ from pathlib import Path
 from bench.environments import ROOT, NotInstalled, last_line, python_of
 from bench.peers import FLOOR
 from bench.scenarios import Measured, Scenario
+from bench.suites import TAKING_PART, suite_of
 
 Progress = Callable[[str], None]
 
 DESCRIBE = """
 import importlib, importlib.metadata, json
-peer = importlib.import_module("bench.peers.{name}")
+peer = importlib.import_module("bench.{suite}.{name}")
 version = peer.DISTRIBUTION and importlib.metadata.version(peer.DISTRIBUTION)
 print(json.dumps([peer.TITLE, version]))
 """
@@ -61,6 +62,8 @@ class Results:
     scenarios: Sequence[Scenario]
     competitors: Sequence[Competitor]
     cells: dict[tuple[str, str], Cell]
+    absent: Sequence[str] = ()
+    """Lines about what could not be measured here at all."""
 
     def cell(self, scenario: str, competitor: str) -> Cell:
         """The cell of a scenario and a competitor; an empty one when it was not asked for."""
@@ -74,7 +77,7 @@ def competitor(name: str, progress: Progress) -> Competitor:
         python = python_of(name)
     except NotInstalled as error:
         return Competitor(name, name, reason=f"does not install: {error}")
-    done = ask(python, ["-c", DESCRIBE.format(name=name)], timeout=60)
+    done = ask(python, ["-c", DESCRIBE.format(suite=suite_of(name), name=name)], timeout=60)
     match done:
         case [str(title), str() | None as version]:
             return Competitor(name, title, version, python)
@@ -89,15 +92,23 @@ def measure(
 ) -> Results:
     """Measure every cell `repeats` times; the floor stands first in each round so that all share its moment."""
     ordered = sorted(competitors, key=lambda one: one.name != FLOOR)
-    cells = {(s.id, c.name): Cell(reason=c.reason) for s in scenarios for c in ordered}
+    cells = {
+        (s.id, c.name): Cell(reason=c.reason) for s in scenarios for c in taking_part(s, ordered)
+    }
     for number in range(1, repeats + 1):
         for scenario in scenarios:
-            for one in ordered:
+            for one in taking_part(scenario, ordered):
                 cell = cells[scenario.id, one.name]
                 if cell.reason is None:
                     progress(f"round {number} of {repeats}: {scenario.title}, {one.title}")
                     measure_once(cell, scenario, one)
     return Results(scenarios, competitors, cells)
+
+
+def taking_part(scenario: Scenario, competitors: Iterable[Competitor]) -> list[Competitor]:
+    """Those of the competitors that take part in the suite of a scenario, in their order."""
+    names = TAKING_PART[scenario.suite]
+    return [one for one in competitors if one.name in names]
 
 
 def measure_once(cell: Cell, scenario: Scenario, one: Competitor) -> None:

@@ -38,6 +38,21 @@ def marks(results: Results) -> Iterator[Mark]:
     yield at_most(results, "import", "import agentflow: under 80 ms over bare Python", 80)
     yield nothing_heavy(results)
     yield at_most(results, "first", "first small definition: under 150 ms, Python included", 150)
+    yield times_the_raw(
+        results, "full", "a visit, SQLite full: at most 2.5x insert and commit", 2.5
+    )
+    yield times_the_raw(
+        results, "relaxed", "a visit, SQLite relaxed: at most 3x insert and commit", 3
+    )
+    yield times_the_raw(
+        results, "postgresql", "a visit, PostgreSQL: at most 2x insert and commit", 2
+    )
+    yield shared_commits(results)
+    yield stored(results)
+    yield growth(
+        results, "a durable visit costs no more at the end", "growing", "growing", ("end", "start")
+    )
+    yield nothing_held(results)
 
 
 def times_the_floor(results: Results, scenario: str, title: str, limit: float) -> Mark:
@@ -45,6 +60,40 @@ def times_the_floor(results: Results, scenario: str, title: str, limit: float) -
     if found is None:
         return Mark(title, "not measured", None)
     return Mark(title, f"{found:.1f}x", found <= limit)
+
+
+def times_the_raw(results: Results, scenario: str, title: str, limit: float) -> Mark:
+    cell = results.cell(scenario, OURS)
+    found = cell.ratio(cell, "value", "raw")
+    if found is None:
+        return Mark(title, "not measured", None)
+    return Mark(title, f"{found:.2f}x", found <= limit)
+
+
+def shared_commits(results: Results) -> Mark:
+    title = "1,000 durable runs, SQLite full: at least 8x the visits per second of one alone"
+    cell = results.cell("many_full", OURS)
+    found = cell.ratio(cell, "alone", "value")
+    if found is None:
+        return Mark(title, "not measured", None)
+    return Mark(title, f"{found:.1f}x", found >= 8)
+
+
+def stored(results: Results) -> Mark:
+    title = "1,000 growing visits: stored bytes under 3x of the messages'"
+    found = results.cell("growing", OURS).ratio(results.cell("growing", FLOOR))
+    if found is None:
+        return Mark(title, "not measured", None)
+    return Mark(title, f"{found:.2f}x", found < 3)
+
+
+def nothing_held(results: Results) -> Mark:
+    title = "10,000 suspended runs: under 1 KiB and 1 object a run in the process"
+    cell = results.cell("suspended", OURS)
+    kib, blocks = cell.median(), cell.median("blocks")
+    if kib is None or blocks is None:
+        return Mark(title, "not measured", None)
+    return Mark(title, f"{kib:.2f} KiB, {blocks:.2f} objects", kib < 1 and blocks < 1)
 
 
 def growth(

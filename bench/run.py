@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
+from bench.durable.server import serving
 from bench.harness import competitor, measure
 from bench.marks import marks
-from bench.peers import FLOOR, NAMES, OURS
-from bench.scenarios import SCENARIOS
+from bench.peers import FLOOR, OURS
+from bench.scenarios import Scenario
+from bench.suites import ALL, NAMES
 from bench.table import as_json, render
 
 REPEATS = 3
@@ -22,12 +26,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark; the exit code is 1 only with `--check` and a missed mark."""
     options = parser().parse_args(arguments)
     names = (FLOOR, OURS) if options.quick else options.peers
-    chosen = [s for s in SCENARIOS if s.id in options.scenarios]
+    chosen = [s for s in ALL if s.id in options.scenarios]
     repeats = options.repeats or (QUICK_REPEATS if options.quick else REPEATS)
     progress = terminal_progress()
-    competitors = [competitor(name, progress) for name in names]
-    results = measure(chosen, competitors, repeats, progress)
+    with served(chosen) as (scenarios, absent):
+        competitors = [competitor(name, progress) for name in names]
+        results = measure(scenarios, competitors, repeats, progress)
     progress("")
+    results = dataclasses.replace(results, absent=absent)
     judged = list(marks(results))
     print(render(results, judged, repeats))
     if options.json:
@@ -36,8 +42,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return int(options.check and any(mark.met is False for mark in judged))
 
 
+@contextmanager
+def served(chosen: Sequence[Scenario]) -> Iterator[tuple[Sequence[Scenario], Sequence[str]]]:
+    """The scenarios that can be measured while the block lasts, and lines about those that cannot, for want of a server."""
+    if not any(scenario.server for scenario in chosen):
+        yield chosen, ()
+        return
+    with serving() as reason:
+        if reason is None:
+            yield chosen, ()
+        else:
+            yield (
+                [scenario for scenario in chosen if not scenario.server],
+                [f"n/a {scenario.title}: {reason}" for scenario in chosen if scenario.server],
+            )
+
+
 def parser() -> argparse.ArgumentParser:
-    ids = [scenario.id for scenario in SCENARIOS]
+    ids = [scenario.id for scenario in ALL]
     made = argparse.ArgumentParser(
         prog="python -m bench", description="agentflow beside a bare loop and its peers."
     )

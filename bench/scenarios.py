@@ -12,11 +12,12 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from bench.peer import Peer, Program
 
 Measured = dict[str, float]
-Measure = Callable[[Peer, int], Coroutine[None, None, Measured]]
+Measure = Callable[[Any, int], Coroutine[None, None, Measured]]
 
 BATCH_SECONDS = 0.2
 WAYS = 20
@@ -41,6 +42,8 @@ class Scenario:
         size: What `measure` gets: rounds, runs, nodes or repeats.
         ratio: Whether the value is worth dividing by that of the floor.
         timeout: Seconds after which the process is ended and the cell is n/a.
+        suite: The package with the competitors' programs for it.
+        server: Whether it needs a PostgreSQL server.
     """
 
     id: str
@@ -50,6 +53,8 @@ class Scenario:
     size: int
     ratio: bool = True
     timeout: float = 180.0
+    suite: str = "peers"
+    server: bool = False
 
 
 async def seconds_per_call(act: Callable[[], Awaitable[object]]) -> float:

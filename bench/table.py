@@ -8,7 +8,7 @@ import platform
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from bench.harness import Cell, Competitor, Results
+from bench.harness import Cell, Competitor, Results, taking_part
 from bench.marks import Mark
 from bench.peers import FLOOR
 from bench.scenarios import Scenario
@@ -18,7 +18,9 @@ VERDICTS = {True: "met", False: "MISSED", None: "n/a"}
 
 def render(results: Results, marks: Iterable[Mark], repeats: int) -> str:
     """The whole answer: the machine, the table, why cells are n/a, and the marks."""
-    blocks = [[machine(repeats)], grid(results), notes(results), verdicts(marks)]
+    suites = dict.fromkeys(scenario.suite for scenario in results.scenarios)
+    grids = [grid(results, suite) for suite in suites]
+    blocks = [[machine(repeats)], *grids, notes(results), verdicts(marks)]
     return "\n\n".join(text for block in blocks if (text := "\n".join(block)))
 
 
@@ -26,18 +28,24 @@ def machine(repeats: int) -> str:
     load = f", load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
     return (
         f"Python {platform.python_version()}, {platform.system()} {platform.machine()}, "
-        f"{os.cpu_count()} cores{load}; medians of {repeats}; (n x) = times the bare loop"
+        f"{os.cpu_count()} cores{load}; medians of {repeats}; (n x) = times the first column"
     )
 
 
-def grid(results: Results) -> Iterator[str]:
-    head = ["", "", *(heading(one) for one in results.competitors)]
-    rows = [head]
-    for scenario in results.scenarios:
+CAPTIONS = {"peers": "in memory", "durable": "durable"}
+FLOORS = {"peers": "bare loop", "durable": "insert and commit"}
+
+
+def grid(results: Results, suite: str) -> Iterator[str]:
+    """The table of one suite: its scenarios, and those competitors that take part in it."""
+    scenarios = [scenario for scenario in results.scenarios if scenario.suite == suite]
+    competitors = taking_part(scenarios[0], results.competitors)
+    heads = [FLOORS[suite] if one.name == FLOOR else heading(one) for one in competitors]
+    rows = [[CAPTIONS[suite], "", *heads]]
+    for scenario in scenarios:
         floor = results.cell(scenario.id, FLOOR)
         cells = [
-            shown(scenario, one, results.cell(scenario.id, one.name), floor)
-            for one in results.competitors
+            shown(scenario, one, results.cell(scenario.id, one.name), floor) for one in competitors
         ]
         rows.append([scenario.title, scenario.unit, *cells])
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -57,7 +65,11 @@ def shown(scenario: Scenario, one: Competitor, cell: Cell, floor: Cell) -> str:
     value = cell.median()
     if value is None:
         return "n/a"
-    ratio = cell.ratio(floor) if scenario.ratio and one.name != FLOOR else None
+    ratio = None
+    if scenario.ratio and one.name != FLOOR:
+        # Where the floor was measured between the visits themselves, that pairing is the closer one.
+        beside = "raw" in cell.rounds[0]
+        ratio = cell.ratio(cell, "value", "raw") if beside else cell.ratio(floor)
     return significant(value) if ratio is None else f"{significant(value)} ({significant(ratio)}x)"
 
 
@@ -72,11 +84,14 @@ def significant(number: float) -> str:
 
 def notes(results: Results) -> Iterator[str]:
     """Why a cell is n/a, and where a size was smaller than the row says."""
+    yield from results.absent
     for one in results.competitors:
         if one.reason is not None:
             yield f"n/a {heading(one)}: {one.reason}"
             continue
         for scenario in results.scenarios:
+            if not taking_part(scenario, [one]):
+                continue
             cell = results.cell(scenario.id, one.name)
             size = cell.median("size")
             if cell.reason is not None:
