@@ -6,7 +6,7 @@ result. Every decision is made in `decide`; here things are awaited, counted and
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Mapping
 from functools import partial
 from time import monotonic
@@ -242,15 +242,17 @@ class Frame:
             raise RunCancelled(self.signal.reason)
         return value
 
-    def take_spent(self) -> Counter[str]:
+    def take_spent(self) -> dict[str, float]:
         """What was spent since the last entry, the visits themselves included, for the entry that is written next."""
         visits = sum(self.counts) - self._written
         self._written += visits
         opened, self.opened = self.opened, 0
         record, self.record = self.record, None
-        spent = Counter({} if record is None else record.take_loose())
-        spent.update({"visits": visits, "rounds": opened})
-        return +spent
+        spent = {} if record is None else record.take_loose()
+        for limit, amount in (("visits", visits), ("rounds", opened)):
+            if amount:
+                spent[limit] = spent.get(limit, 0) + amount
+        return spent
 
     def _to_handler(self, node: PlanNode) -> PlanNode:
         assert node.on_error is not None
@@ -277,9 +279,10 @@ class Frame:
             self._spend_round(node)
         self.round += 1
         self.errors_handled.clear()
-        journal = self.run.journal
-        if journal is None or not journal.began(self.place(node, self.counts[node.index] + 1)):
-            self._emit("round.started")
+        if self.run.bus is not None:
+            journal = self.run.journal
+            if journal is None or not journal.began(self.place(node, self.counts[node.index] + 1)):
+                self._emit("round.started")
         return node
 
     def _spend_round(self, node: PlanNode) -> None:

@@ -32,7 +32,15 @@ if TYPE_CHECKING:
     from agentflow.run.ports import Store
     from agentflow.run.visit_record import VisitRecord
 
-__all__ = ["Journal", "PastEffect", "is_below", "place_of", "restored", "stored"]
+__all__ = [
+    "Journal",
+    "PastEffect",
+    "is_below",
+    "place_of",
+    "restored",
+    "stored",
+    "unstorable",
+]
 
 
 def stored(where: str, value: Any) -> Any:
@@ -44,7 +52,12 @@ def stored(where: str, value: Any) -> Any:
     try:
         return encoded(value)
     except Unstorable as error:
-        raise ContractError(f"{where} cannot be stored: {error}") from error
+        raise unstorable(where, error) from error
+
+
+def unstorable(where: str, error: Unstorable) -> ContractError:
+    """The error that tells that the value at `where` has no stored form."""
+    return ContractError(f"{where} cannot be stored: {error}")
 
 
 def restored(where: str, data: Any) -> Any:
@@ -258,7 +271,7 @@ class Journal:
             await self._write([], status, due)
             return
         # Nothing can be added any more, but whoever can write again is to go on.
-        await self._take_turn()
+        await self._wait_for_turn()
         try:
             await self._store.append(self._claim, [], status=status, due=due)
         finally:
@@ -267,7 +280,11 @@ class Journal:
     async def _write(
         self, texts: list[tuple[str, str]], status: StoredStatus | None, due: datetime | None
     ) -> None:
-        await self._take_turn()
+        if self._turn.locked():
+            await self._wait_for_turn()
+        else:
+            # Whoever writes alone goes on at once: every visit would pay for a way round the loop.
+            self._turn.acquire_nowait()
         try:
             if self._held:
                 texts, self._held = [*self._held, *texts], []
@@ -284,11 +301,7 @@ class Journal:
         while self._untold:
             self._untold.pop(0)()
 
-    async def _take_turn(self) -> None:
-        # Whoever writes alone goes on at once: every visit would pay for a way round the loop.
-        if not self._turn.locked():
-            self._turn.acquire_nowait()
-            return
+    async def _wait_for_turn(self) -> None:
         # What is to be written has happened, so it is written although its run was cancelled.
         with anyio.CancelScope(shield=True):
             await self._turn.acquire()
@@ -325,7 +338,7 @@ class Journal:
     async def write_snapshot(self, body: Mapping[str, Any]) -> None:
         """Write everything up to here, in place of earlier snapshots."""
         text = _text_of({"started": self.started, **body})
-        await self._take_turn()
+        await self._wait_for_turn()
         try:
             await self._append([Entry(self._last, SNAPSHOT, text)], None, None)
         finally:

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from agentflow.errors import ContractError, IncompatibleRun
-from agentflow.graph.codec import encoded
+from agentflow.graph.codec import Unstorable, encoded
 from agentflow.graph.contract import ANY
 from agentflow.graph.frozen import freeze, write
 from agentflow.run import decide
 from agentflow.run.decide import Failure, told
-from agentflow.run.journal import Journal, restored, stored
+from agentflow.run.journal import Journal, restored, stored, unstorable
 
 if TYPE_CHECKING:
     from agentflow.graph.contract import Contract
@@ -42,12 +42,7 @@ async def record_commit(
         ContractError: A value cannot be stored, and nothing is committed; or no route matches, and the commit stays.
     """
     state = frame.state
-    delta = {
-        name: stored(f"node {node.id!r}, field {name!r}", value)
-        for name, value in values.items()
-        if name not in node.private
-        and (node.writes[name].reducer is not None or not _unchanged(dict.get(state, name), value))
-    }
+    delta = _delta(node, state, values)
     write(state, frame.join(node, values) if node.reducing else values)
     body = {
         "frame": frame.path,
@@ -74,6 +69,21 @@ async def record_commit(
     if frame.above is None and route.target is not None and journal.wants_snapshot:
         await _write_snapshot(journal, frame, route.target)
     return route
+
+
+def _delta(node: PlanNode, state: State, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The stored forms of what an update adds or changes."""
+    delta = {}
+    for name, value in values.items():
+        if name in node.private:
+            continue
+        if node.writes[name].reducer is None and _unchanged(dict.get(state, name), value):
+            continue
+        try:
+            delta[name] = encoded(value)
+        except Unstorable as error:
+            raise unstorable(f"node {node.id!r}, field {name!r}", error) from error
+    return delta
 
 
 _EXACT: Final = frozenset({str, bytes, int, bool, type(None)})
