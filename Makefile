@@ -52,7 +52,7 @@ docs: $(VENV)/.dev ## Write the generated pages of docs/ again
 schemas: $(VENV)/.dev ## Write schemas/ again from the code
 	$(BIN)/python scripts/schemas.py
 
-bench: $(VENV)/.runtime ## Measure the engine beside a bare loop and its peers; ARGS=--quick is short
+bench: $(VENV)/.test ## Measure the engine beside a bare loop and its peers; ARGS=--quick is short
 	$(BIN)/python -m bench $(ARGS)
 
 proofs: $(VENV)/.test ## Compare the checker with brute force over thousands of random graphs

@@ -12,9 +12,9 @@ Write = Callable[[int], None]
 
 BODY = (
     '{"frame":"","node":"count","visit":500,"delta":{"x":500},'
-    '"used":{"visits":500,"rounds":500,"seconds":0.123456},"route":1}'
+    '"spent":{"visits":1,"rounds":1},"seconds":0.123456,"route":1,"to":"count"}'
 )
-"""As long as what agentflow writes for a visit of the loop; a test compares them."""
+"""What agentflow writes for visit 500 of the loop; a test compares the two."""
 
 
 @contextmanager

@@ -25,7 +25,6 @@ RELAXED: MakePlace = functools.partial(sqlite, "NORMAL")
 BATCH = 25
 """Visits between two looks at the clock; after each as many raw writes follow, so that both share the disk's mood."""
 
-MESSAGE = 200
 NODES = 10
 ALONE = 200
 WARM_UP = 1_000

@@ -11,12 +11,13 @@ from typing import cast
 import pytest
 
 from bench import environments, harness
-from bench.harness import Cell, Competitor, Results, ask, competitor, measure
+from bench.harness import Cell, Competitor, Results, ask, competitor, measure, taking_part
 from bench.marks import marks
 from bench.peer import Peer
-from bench.peers import FLOOR, NAMES, OURS
+from bench.peers import FLOOR, OURS
 from bench.run import main
-from bench.scenarios import FIELDS, SCENARIOS, Gate
+from bench.scenarios import FIELDS, SCENARIOS, Gate, Scenario
+from bench.suites import ALL, NAMES, TAKING_PART
 from bench.table import render
 
 MEASURED_HERE = [FLOOR, OURS]
@@ -110,10 +111,19 @@ def test_a_list_that_grows_dearer_misses_its_mark() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in MEASURED_HERE])
-def test_every_peer_has_a_module_and_one_pinned_version(name: str) -> None:
-    assert (Path(harness.__file__).parent / "peers" / f"{name}.py").exists()
+def test_every_peer_has_a_module_and_pinned_versions(name: str) -> None:
+    for suite in [suite for suite, names in TAKING_PART.items() if name in names]:
+        assert (Path(harness.__file__).parent / suite / f"{name}.py").exists()
     pinned = (environments.REQUIREMENTS / f"{name}.txt").read_text().split()
-    assert [line.count("==") for line in pinned] == [1]
+    assert {line.count("==") for line in pinned} == {1}
+
+
+@pytest.mark.parametrize("scenario", ALL, ids=[scenario.id for scenario in ALL])
+def test_a_competitor_is_measured_in_the_suites_that_it_takes_part_in(scenario: Scenario) -> None:
+    everybody = [Competitor(name, name) for name in NAMES]
+    names = [one.name for one in taking_part(scenario, everybody)]
+    assert names == [name for name in NAMES if name in TAKING_PART[scenario.suite]]
+    assert names[:2] == [FLOOR, OURS]
 
 
 @pytest.mark.parametrize("name", MEASURED_HERE)
