@@ -14,6 +14,7 @@ from agentflow.stores.driver import Driver
 from agentflow.stores.lock import DriverLock, driver_is_alive, lock_path, sweep_locks
 from agentflow.stores.migrations import migrate
 from agentflow.stores.session import Session, given_up_on_error
+from agentflow.stores.sqlite_packing import add_packing
 from agentflow.stores.sqlite_session import SqliteSession, is_busy, patiently
 from agentflow.stores.statements import load_dialect
 
@@ -114,6 +115,7 @@ class SqliteFile:
             connection.execute(f"PRAGMA synchronous = {'NORMAL' if self._relaxed else 'FULL'}")
             # Carrying the log over waits for the disk: that is for the writer's thread, when nobody waits for it.
             connection.execute("PRAGMA wal_autocheckpoint = 0")
+            add_packing(connection)
         except BaseException:
             connection.close()
             raise

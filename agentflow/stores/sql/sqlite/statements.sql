@@ -62,7 +62,7 @@ SELECT
 FROM json_each(:entries);
 
 -- name: put_snapshot
-INSERT INTO agentflow_snapshots (run_key, number, body) VALUES (:run_key, :number, :body)
+INSERT INTO agentflow_snapshots (run_key, number, body) VALUES (:run_key, :number, packed(:body))
 ON CONFLICT (run_key) DO UPDATE SET number = excluded.number, body = excluded.body;
 
 -- name: give_back
@@ -82,7 +82,7 @@ ORDER BY number;
 
 -- name: entries_from_snapshot
 SELECT number, kind, body FROM (
-    SELECT 0 AS plain, number, 'snapshot' AS kind, body FROM agentflow_snapshots
+    SELECT 0 AS plain, number, 'snapshot' AS kind, unpacked(body) AS body FROM agentflow_snapshots
     WHERE run_key = (SELECT run_key FROM agentflow_runs WHERE run_id = :run_id)
     UNION ALL
     SELECT 1 AS plain, number, kind, body FROM agentflow_entries
