@@ -20,6 +20,7 @@ from agentflow import (
 )
 from agentflow.stores.postgresql import PostgresqlStore
 from agentflow.stores.sqlite import SqliteStore
+from bench.durable.messages import message
 from bench.durable.place import Sqlite
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def looping(
         x = state["x"] + 1
         if hold is not None and x == rounds:
             await hold()
-        return {"x": x, "messages": [f"{x:06}".ljust(200, ".")]} if talking else {"x": x}
+        return {"x": x, "messages": [message(x)]} if talking else {"x": x}
 
     turn = node(
         count,

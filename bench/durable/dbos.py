@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from dbos import DBOS, SetWorkflowID
 
+from bench.durable.messages import message
 from bench.durable.place import Sqlite
 
 if TYPE_CHECKING:
@@ -23,8 +24,8 @@ DISTRIBUTION = "dbos"
 LACKS: Mapping[str, str] = {"relaxed": "it has no such mode"}
 FEWER: Mapping[str, int] = {
     "full": 100,
-    "many_full": 50,
-    "many_postgresql": 50,
+    "many_full": 25,
+    "many_postgresql": 25,
     "resume": 500,
     "resume_talk": 500,
     "suspended": 100,
@@ -49,7 +50,7 @@ async def add(x: int) -> int:
 @DBOS.step()
 async def say(x: int) -> str:
     Bench.stamp()
-    return f"{x + 1:06}".ljust(200, ".")
+    return message(x + 1)
 
 
 @DBOS.workflow()

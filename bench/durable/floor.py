@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bench.durable.messages import message
 from bench.durable.place import Sqlite
 from bench.durable.raw import BODY, Write, writing
 
@@ -75,10 +76,6 @@ async def talk(store: Table, turns: int, stamp: Stamp) -> Program:
         return x
 
     return run
-
-
-def message(number: int) -> str:
-    return f"{number:06}".ljust(200, ".")
 
 
 async def asking(store: Table) -> Ask:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import interrupt
 
+from bench.durable.messages import message
 from bench.durable.place import Sqlite
 
 if TYPE_CHECKING:
@@ -26,8 +27,8 @@ LACKS: Mapping[str, str] = {
     "resume_talk": "a checkpoint holds the whole list: 10,000 of them are 10 GB",
 }
 FEWER: Mapping[str, int] = {
-    "many_full": 50,
-    "many_postgresql": 50,
+    "many_full": 25,
+    "many_postgresql": 25,
     "resume": 1_000,
     "suspended": 1_000,
 }
@@ -79,7 +80,7 @@ def looping(saver: Any, rounds: int, stamp: Stamp, *, talking: bool = False) -> 
     async def count(state: State) -> Fields:
         stamp()
         x = state["x"] + 1
-        return {"x": x, "messages": [f"{x:06}".ljust(200, ".")]} if talking else {"x": x}
+        return {"x": x, "messages": [message(x)]} if talking else {"x": x}
 
     def onward(state: State) -> str:
         return END if state["x"] >= rounds else "count"

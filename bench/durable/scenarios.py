@@ -25,7 +25,7 @@ RELAXED: MakePlace = functools.partial(sqlite, "NORMAL")
 BATCH = 25
 """Visits between two looks at the clock; after each as many raw writes follow, so that both share the disk's mood."""
 
-NODES = 10
+NODES = 20
 ALONE = 200
 WARM_UP = 1_000
 
