@@ -48,12 +48,18 @@ SELECT json_group_array(json_array(
 FROM agentflow_runs AS r WHERE run_id IN (SELECT value FROM json_each(:run_ids)) AND driver = :driver;
 
 -- name: append_one
--- An append of one entry in one statement, which commits by itself; it has the lock before it looks.
-INSERT INTO agentflow_entries (run_key, number, kind, body, written)
-SELECT run_key, :number, :kind, :body, :written FROM agentflow_runs AS r
-WHERE
-    run_id = :run_id AND epoch = :epoch AND driver = :driver
-    AND :number = 1 + coalesce((SELECT max(number) FROM agentflow_entries AS e WHERE e.run_key = r.run_key), 0);
+-- An append of one entry in one statement, which commits by itself; it has the lock before it looks. Without a run that fits, the
+-- key is NULL and nothing is inserted. (A SELECT in place of the VALUES would be copied first, because it reads where it inserts.)
+INSERT OR IGNORE INTO agentflow_entries (run_key, number, kind, body, written)
+VALUES (
+    (
+        SELECT run_key FROM agentflow_runs AS r
+        WHERE
+            run_id = :run_id AND epoch = :epoch AND driver = :driver
+            AND :number = 1 + coalesce((SELECT max(number) FROM agentflow_entries AS e WHERE e.run_key = r.run_key), 0)
+    ),
+    :number, :kind, :body, :written
+);
 
 -- name: add_entries
 INSERT INTO agentflow_entries (run_key, number, kind, body, written)
