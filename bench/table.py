@@ -40,8 +40,7 @@ def grid(results: Results, suite: str) -> Iterator[str]:
     """The table of one suite: its scenarios, and those competitors that take part in it."""
     scenarios = [scenario for scenario in results.scenarios if scenario.suite == suite]
     competitors = taking_part(scenarios[0], results.competitors)
-    heads = [FLOORS[suite] if one.name == FLOOR else heading(one) for one in competitors]
-    rows = [[CAPTIONS[suite], "", *heads]]
+    rows = [[CAPTIONS[suite], "", *(heading(one, suite) for one in competitors)]]
     for scenario in scenarios:
         floor = results.cell(scenario.id, FLOOR)
         cells = [
@@ -57,7 +56,9 @@ def grid(results: Results, suite: str) -> Iterator[str]:
             yield "  ".join("-" * width for width in widths)
 
 
-def heading(one: Competitor) -> str:
+def heading(one: Competitor, suite: str) -> str:
+    if one.name == FLOOR:
+        return FLOORS[suite]
     return f"{one.title} {one.version}" if one.version else one.title
 
 
@@ -87,18 +88,18 @@ def notes(results: Results) -> Iterator[str]:
     yield from results.absent
     for one in results.competitors:
         if one.reason is not None:
-            yield f"n/a {heading(one)}: {one.reason}"
+            yield f"n/a {one.title}: {one.reason}"
             continue
         for scenario in results.scenarios:
             if not taking_part(scenario, [one]):
                 continue
             cell = results.cell(scenario.id, one.name)
-            size = cell.median("size")
+            size, name = cell.median("size"), heading(one, scenario.suite)
             if cell.reason is not None:
-                yield f"n/a {heading(one)}, {scenario.title}: {cell.reason}"
+                yield f"n/a {name}, {scenario.title}: {cell.reason}"
             elif size is not None and size != scenario.size:
                 less = f"size {size:,.0f} instead of {scenario.size:,}"
-                yield f"{less}: {heading(one)}, {scenario.title}"
+                yield f"{less}: {name}, {scenario.title}"
 
 
 def verdicts(marks: Iterable[Mark]) -> Iterator[str]:
