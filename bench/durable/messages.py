@@ -7,16 +7,17 @@ from typing import Final
 
 LENGTH: Final = 200
 
-_WORDS: Final = (
-    "the a to of and in is it you that he was for on are with as at be this have from or had by but not what all were we when your "
-    "can said there use an each which she do how their if will up other about out many then them these so some her would make like "
-    "invoice shipment refund ticket outage server latency deploy rollback customer region account billing timeout retry approve "
-    "escalate incident summary evidence cause impact mitigate owner deadline schedule confirm attach report database cache queue"
-).split()
+_WORDS: Final = """
+the a to of and in is it you that he was for on are with as at be this have from or had by but not what all
+were we when your can said there use an each which she do how their if will up other about out many then them
+these so some her would make like invoice shipment refund ticket outage server latency deploy rollback
+customer region account billing timeout retry approve escalate incident summary evidence cause impact mitigate
+owner deadline schedule confirm attach report database cache queue
+"""
 
 
 def _text(seed: int) -> str:
-    words = " ".join(random.Random(seed).choices(_WORDS, k=LENGTH))
+    words = " ".join(random.Random(seed).choices(_WORDS.split(), k=LENGTH))
     return words[: LENGTH - 7]
 
 

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
-from functools import partial, reduce
+from functools import partial
 from typing import Annotated, Any, NotRequired, TypedDict
 
 import pytest
@@ -21,6 +21,14 @@ from agentflow.stores.memory import MemoryStore
 from tests.durable.crashing import CrashingStore, process
 from tests.graph import stored_values as kit
 from tests.run.workflows import alone, line
+
+
+def nested(depth: int) -> Any:
+    value: Any = "the innermost"
+    for _ in range(depth):
+        value = (value,)
+    return value
+
 
 VALUES: dict[str, Callable[[], Any]] = {
     "a dataclass with fields that no argument sets": lambda: kit.Plain("ab", [1, {2}]),
@@ -47,7 +55,7 @@ VALUES: dict[str, Callable[[], Any]] = {
     ),
     "the escapes of one character": lambda: ["\ud83c\udf78", "🍸"],
     "a conversation": lambda: [user("hi"), assistant(tool_calls=[ToolCall("c", "t", {"a": [1]})])],
-    "what is nested deep": lambda: reduce(lambda inner, _: (inner,), range(100), "the innermost"),
+    "what is nested deep": lambda: nested(100),
     "enums and flags": lambda: [kit.Colour.STRANGE, kit.Right.READ | kit.Right.RUN, kit.Level.LOW],
 }
 
