@@ -17,11 +17,16 @@ from agentflow.mock.sample import NoSample, by_schema, sample
 from agentflow.mock.server.mock_server import MockServer
 from agentflow.mock.server.serving import Served
 from agentflow.mock.usage import word_usage
+from agentflow.mock.web.fetch import GuardedFetch
+from agentflow.mock.web.source import web_summary
+from agentflow.mock.web.summary import summarize
+from agentflow.mock.web.target import TargetRefused
 
 __all__ = [
     "CassetteDrifted",
     "Chunking",
     "Fault",
+    "GuardedFetch",
     "MalformedAnswer",
     "MockCall",
     "MockModel",
@@ -38,6 +43,7 @@ __all__ = [
     "RulesFile",
     "ScriptExhausted",
     "Served",
+    "TargetRefused",
     "by_schema",
     "call",
     "calls",
@@ -45,5 +51,7 @@ __all__ = [
     "echoed",
     "read_rules",
     "sample",
+    "summarize",
+    "web_summary",
     "word_usage",
 ]

@@ -7,6 +7,7 @@ from typing import Any
 
 from agentflow.mock.request import MockRequest
 from agentflow.mock.sample import by_schema
+from agentflow.mock.web.summary import summary_of_request
 
 __all__ = ["GENERATORS", "echoed"]
 
@@ -19,5 +20,6 @@ def echoed(request: MockRequest) -> str:
 GENERATORS: Mapping[str, Callable[[MockRequest], Any]] = {
     "echo": echoed,
     "schema": by_schema,
+    "summary": summary_of_request,
 }
 """What a rule of a file can name as its `generator`."""

@@ -21,7 +21,7 @@ from agentflow.mock.fault import MalformedAnswer
 from agentflow.mock.generator import echoed
 from agentflow.mock.reply import MockReply
 from agentflow.mock.request import MockRequest
-from agentflow.mock.rule import Rule, no_match
+from agentflow.mock.rule import Pending, Rule, no_match
 from agentflow.mock.usage import Usage, usage_of
 from agentflow.models.ports import ModelContext
 from agentflow.run.ports import Clock, SystemClock
@@ -76,7 +76,17 @@ class MockModel:
         Raises:
             NoRuleMatches: No rule matches.
             ScriptExhausted: The rule's list of replies is used up.
+            TypeError: The rule's reply is an async function, which only `stream` can wait for.
         """
+        reply = self._answer(request)
+        if isinstance(reply, MockReply):
+            return reply
+        reply.close()
+        raise TypeError(
+            "the reply of this rule is an async function: only stream() can wait for it"
+        )
+
+    def _answer(self, request: MockRequest) -> MockReply | Pending:
         self.requests.append(request)
         for number, rule in enumerate(self.rules):
             if rule.matches(request):
@@ -90,7 +100,8 @@ class MockModel:
     ) -> AsyncIterator[Chunk]:
         """The provider's door: the reply, in chunks."""
         request = MockRequest(tuple(messages), context)
-        reply = self.generate(request)
+        answer = self._answer(request)
+        reply = answer if isinstance(answer, MockReply) else await answer
         if reply.delay:
             await self._clock.sleep(reply.delay)
         started = False

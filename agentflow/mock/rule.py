@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Awaitable, Callable, Collection, Generator, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ from agentflow.errors import AgentflowError
 from agentflow.mock.reply import MockReply, reply_of
 from agentflow.mock.request import MockRequest
 
-__all__ = ["NoRuleMatches", "Rule", "ScriptExhausted"]
+__all__ = ["NoRuleMatches", "Pending", "Rule", "ScriptExhausted"]
 
 When = str | re.Pattern[str] | Callable[[MockRequest], bool] | None
 
@@ -34,7 +35,8 @@ class Rule:
 
     Args:
         reply: The answer: a text, tool calls (made with `call` and `calls`), an object that is said as JSON, an error to
-            raise, a `MockReply`, a function of the request that gives one of these, or a list of them, one for each use.
+            raise, a `MockReply`, a function of the request that gives one of these, plain or async, or a list of them, one
+            for each use.
         when: When it matches: a text that is contained in what was said since the last answer, a compiled regular
             expression that is found there, a function of the request; `None` for always.
         turn: Which answer of the conversation it gives, from 1; default: any.
@@ -83,8 +85,8 @@ class Rule:
             case _:
                 return bool(self.when(request))
 
-    def answer(self, request: MockRequest, use: int) -> MockReply:
-        """The reply for the use number `use` of the rule, from 0.
+    def answer(self, request: MockRequest, use: int) -> MockReply | Pending:
+        """The reply for the use number `use` of the rule, from 0; one to wait for when a function of it is async.
 
         Raises:
             ScriptExhausted: There are not so many replies.
@@ -98,6 +100,8 @@ class Rule:
             reply = reply[use]
         if callable(reply) and not isinstance(reply, type):
             reply = reply(request)
+        if inspect.isawaitable(reply):
+            return Pending(reply, request.forced_tool)
         return reply_of(reply, forced=request.forced_tool)
 
     def __str__(self) -> str:
@@ -118,6 +122,25 @@ class Rule:
             yield f"turn is {self.turn}"
         if self.tools:
             yield f"tools offer {', '.join(map(repr, self.tools))}"
+
+
+class Pending:
+    """A reply that an async function is still to give: awaited, or closed by who cannot wait."""
+
+    __slots__ = ("_forced", "_reply")
+
+    def __init__(self, reply: Awaitable[Any], forced: str | None) -> None:
+        self._reply = reply
+        self._forced = forced
+
+    def __await__(self) -> Generator[Any, Any, MockReply]:
+        given = yield from self._reply.__await__()
+        return reply_of(given, forced=self._forced)
+
+    def close(self) -> None:
+        """Let it be."""
+        if inspect.iscoroutine(self._reply):
+            self._reply.close()
 
 
 def no_match(rules: tuple[Rule, ...], request: MockRequest) -> NoRuleMatches:

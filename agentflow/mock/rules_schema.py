@@ -60,7 +60,7 @@ def _rule() -> Data:
         "reply": {"description": "What it answers.", **_reply()},
         "replies": list_of(_reply(), "What it answers, one for each use.", minItems=1),
         "generator": {
-            "description": "What makes the answer: `echo` says what was said, `schema` an object that is asked for.",
+            "description": "What makes the answer: `echo` says what was said, `schema` an object that is asked for, `summary` the main sentences of what was said.",
             "enum": list(GENERATORS),
         },
     }

@@ -143,6 +143,25 @@ async def test_a_rule_matches_when_all_that_it_asks_for_is_so() -> None:
     assert model.generate(MockRequest((user("a"),), CONTEXT)).text == "none"
 
 
+async def test_a_function_may_be_async_and_is_waited_for() -> None:
+    gate = anyio.Event()
+    heard: list[str] = []
+
+    async def reply(asked: MockRequest) -> str:
+        await gate.wait()
+        return f"{asked.text} again"
+
+    async def ask() -> None:
+        heard.append((await said(MockModel([Rule(reply=reply)]), "Hi.")).text)
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(ask)
+        await anyio.wait_all_tasks_blocked()
+        assert heard == []
+        gate.set()
+    assert heard == ["Hi. again"]
+
+
 @pytest.mark.parametrize("choice", ["look", "required"])
 async def test_an_object_is_what_a_forced_tool_is_called_with(choice: str) -> None:
     model = MockModel([Rule(when="text", reply="as it is"), Rule(reply=Report(title="t"))])
