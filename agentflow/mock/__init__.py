@@ -21,6 +21,7 @@ from agentflow.mock.web.fetch import GuardedFetch
 from agentflow.mock.web.source import web_summary
 from agentflow.mock.web.summary import summarize
 from agentflow.mock.web.target import TargetRefused
+from agentflow.mock.wire.quirk import Quirk
 
 __all__ = [
     "CassetteDrifted",
@@ -35,6 +36,7 @@ __all__ = [
     "MockServer",
     "NoRuleMatches",
     "NoSample",
+    "Quirk",
     "RecordingModel",
     "Refused",
     "ReplayingModel",

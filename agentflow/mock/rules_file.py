@@ -20,6 +20,7 @@ from agentflow.mock.request import MockRequest
 from agentflow.mock.rule import Rule
 from agentflow.mock.server.mock_server import MockServer
 from agentflow.mock.usage import Usage, word_usage
+from agentflow.mock.wire.quirk import Quirk
 from agentflow.run.ports import Clock
 
 if TYPE_CHECKING:
@@ -38,15 +39,22 @@ class RulesFile:
         model: The model with its rules.
         names: Under which names a server lists it.
         blocks: How a server cuts the bytes of answers.
+        quirks: What a server does that the formats do not say.
     """
 
     model: MockModel
     names: tuple[str, ...]
     blocks: Chunking | None = None
+    quirks: tuple[Quirk, ...] = ()
 
     def server(self, **options: Any) -> MockServer:
         """A server as the file describes it; `options` are those of `MockServer`."""
-        described = {"names": self.names, "blocks": self.blocks, "usage": None}
+        described = {
+            "names": self.names,
+            "blocks": self.blocks,
+            "quirks": self.quirks,
+            "usage": None,
+        }
         return MockServer(self.model, **{**described, **options})
 
 
@@ -97,7 +105,12 @@ def _read(document: Document, clock: Clock | None) -> RulesFile:
     model = MockModel(
         rules, name=name, usage=_usage(data.get("usage", "words")), chunking=chunking, clock=clock
     )
-    return RulesFile(model=model, names=tuple(data.get("models", [name])), blocks=blocks)
+    return RulesFile(
+        model=model,
+        names=tuple(data.get("models", [name])),
+        blocks=blocks,
+        quirks=tuple(data.get("quirks", ())),
+    )
 
 
 def _chunking(data: _Data) -> Chunking:

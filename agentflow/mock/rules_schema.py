@@ -8,6 +8,7 @@ from agentflow.graph.json_schema import DIALECT, Data, list_of, names, object_of
 from agentflow.messages.chunk import FinishReason
 from agentflow.mock.fault import Fault
 from agentflow.mock.generator import GENERATORS
+from agentflow.mock.wire.quirk import Quirk
 
 __all__ = ["rules_schema"]
 
@@ -30,6 +31,10 @@ def rules_schema() -> Data:
         "chunking": _chunking("Into which chunks answers are cut; default: words.", "words"),
         "blocks": _chunking(
             "How a server cuts the bytes of answers; default: not at all.", "bytes"
+        ),
+        "quirks": list_of(
+            {"title": "quirk", "enum": list(get_args(Quirk))},
+            "What a server does that the formats do not say.",
         ),
         "rules": list_of(_rule(), "Tried in order; the first that matches answers.", minItems=1),
     }

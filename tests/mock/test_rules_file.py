@@ -34,6 +34,7 @@ models: [small, large]
 usage: {input_tokens: 3, output_tokens: 2}
 chunking: {by: chars, size: 4, seed: 1}
 blocks: {size: 7}
+quirks: [keep-alive]
 rules:
   - name: status
     when: status
@@ -131,6 +132,7 @@ def test_a_file_can_say_how_a_server_answers(everything: RulesFile) -> None:
     assert everything.model.usage == UsageChunk(input_tokens=3, output_tokens=2)
     assert everything.model.chunking == Chunking("chars", 4, 1)
     assert everything.blocks == Chunking("bytes", 7)
+    assert everything.quirks == ("keep-alive",)
     body = {"model": "m", "messages": [{"role": "user", "content": "status"}]}
     with everything.server() as server:
         got = post(server, "/v1/chat/completions", body).data

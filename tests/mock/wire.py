@@ -36,6 +36,9 @@ class Got:
         found = []
         for block in self.body.decode().split("\n\n")[:-1]:
             fields = dict(line.split(": ", 1) for line in block.splitlines())
+            if "data" not in fields:
+                # A comment.
+                continue
             data = fields["data"]
             found.append((fields.get("event", ""), data if data == "[DONE]" else json.loads(data)))
         return found

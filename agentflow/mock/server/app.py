@@ -34,7 +34,7 @@ Told = Callable[[str], object]
 def app_of(serving: Serving) -> Starlette:
     """The application that answers as `serving` says."""
     api = _Api(serving)
-    chat, messages, responses = ChatDialect(), MessagesDialect(), ResponsesDialect()
+    chat, messages, responses = ChatDialect(serving.quirks), MessagesDialect(), ResponsesDialect()
 
     def of_response(body: Fields) -> Sequence[Message]:
         return responses.asked(body).messages

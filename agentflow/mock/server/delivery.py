@@ -97,7 +97,10 @@ class Delivery:
                     await self._events(self._answer.add(chunk))
         await self._begin()
         if self._gathered.finish is None:
-            await self._drop("cut")
+            if "clean-cut" not in self._serving.quirks:
+                await self._drop("cut")
+            await self._body(b"", more=False)
+            return
         self._serving.complete(self._asked, self._gathered)
         await self._events(self._answer.end())
         await self._body(b"", more=False)
@@ -176,7 +179,7 @@ class Delivery:
 
     async def _events(self, events: Iterable[Event]) -> None:
         for event in events:
-            await self._body(event.encode())
+            await self._body(event.encode(self._serving.quirks))
 
     async def _body(self, data: bytes, *, more: bool = True) -> None:
         blocks = [data] if self._serving.blocks is None else self._serving.blocks.cut_bytes(data)

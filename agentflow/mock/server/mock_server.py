@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -13,6 +13,7 @@ import anyio.to_thread
 from agentflow.mock.chunking import Chunking
 from agentflow.mock.server.serving import Served, Serving
 from agentflow.mock.usage import Usage, word_usage
+from agentflow.mock.wire.quirk import Quirk, checked_quirks
 from agentflow.models.ports import Provider
 from agentflow.run.ports import Clock, SystemClock
 
@@ -41,6 +42,7 @@ class MockServer:
         usage: The figures that are told where the model reports none, as real servers always tell some; `None` for none.
         blocks: How the bytes of answers are cut on their way, such as `Chunking("bytes", 7, seed=1)`, which leaves characters
             and events in pieces; default: one block for an event.
+        quirks: What it does that the formats do not say, as some servers do; `Quirk` lists them.
         clock: What answers are stamped by.
         keep: How many of the latest requests are kept.
         told: Is called with each request and how its answer begins, its HTTP status say; from the server's thread.
@@ -58,6 +60,7 @@ class MockServer:
         names: Sequence[str] | None = None,
         usage: Usage = word_usage,
         blocks: Chunking | None = None,
+        quirks: Iterable[Quirk] = (),
         clock: Clock | None = None,
         keep: int = 1000,
         told: Callable[[Served, str], object] | None = None,
@@ -74,6 +77,7 @@ class MockServer:
             names=(getattr(model, "name", "mock"),) if names is None else tuple(names),
             usage=usage,
             blocks=blocks,
+            quirks=checked_quirks(quirks),
             clock=SystemClock() if clock is None else clock,
             told=told,
             received=self.received,

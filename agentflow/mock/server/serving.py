@@ -49,6 +49,7 @@ class Serving:
         names: Under which names it is listed.
         usage: The figures that are told where the model tells none.
         blocks: How the bytes of answers are cut.
+        quirks: What it does that the formats do not say.
         clock: What answers are stamped by.
         told: Is called with each request, and with how its answer begins.
         received: The latest requests.
@@ -58,6 +59,7 @@ class Serving:
     names: Sequence[str]
     usage: Usage
     blocks: Chunking | None
+    quirks: frozenset[str]
     clock: Clock
     told: Callable[[Served, str], object] | None
     received: deque[Served]

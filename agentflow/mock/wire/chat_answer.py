@@ -29,13 +29,16 @@ _FINISH: Mapping[FinishReason, str] = {
 
 
 class ChatDialect:
-    """The format of `/v1/chat/completions`."""
+    """The format of `/v1/chat/completions`, as servers with some quirks speak it."""
+
+    def __init__(self, quirks: frozenset[str] = frozenset()) -> None:
+        self._quirks = quirks
 
     def asked(self, body: Fields) -> Asked:
         return asked_of(body)
 
     def answer(self, asked: Asked, stamp: Stamp) -> Answer:
-        return ChatAnswer(asked, stamp)
+        return ChatAnswer(asked, stamp, self._quirks)
 
     def wrong(self, wrong: Wrong) -> Mapping[str, Any]:
         return {"error": openai_error(wrong)}
@@ -44,12 +47,14 @@ class ChatDialect:
 class ChatAnswer:
     """One chat completion."""
 
-    def __init__(self, asked: Asked, stamp: Stamp) -> None:
+    def __init__(self, asked: Asked, stamp: Stamp, quirks: frozenset[str]) -> None:
         self.gathered = Gathering()
+        self._quirks = quirks
         self._asked = asked
         self._head = {"id": f"chatcmpl-mock-{stamp.number}", "created": stamp.created}
 
     def begin(self) -> Iterable[Event]:
+        yield from self._without_choices()
         yield self._event({"role": "assistant", "content": ""})
 
     def add(self, chunk: Chunk) -> Iterable[Event]:
@@ -58,16 +63,20 @@ class ChatAnswer:
             yield from self._grown(growth)
 
     def end(self) -> Iterable[Event]:
-        assert self.gathered.finish is not None
-        yield self._event({}, _FINISH[self.gathered.finish])
-        usage = self._usage()
-        if self._asked.stream_usage and usage is not None:
-            yield Event({**self._chunk(), "choices": [], "usage": usage})
-        yield DONE
+        last, usage = self._choice({}, self._finish()), self._usage()
+        if "usage-with-finish" in self._quirks:
+            yield Event({**last, "usage": usage})
+        else:
+            yield Event(last)
+            if self._asked.stream_usage and usage is not None:
+                yield Event({**self._chunk(), "choices": [], "usage": usage})
+        yield from self._without_choices()
+        if "no-done" not in self._quirks:
+            yield DONE
 
     def whole(self) -> Mapping[str, Any]:
         gathered = self.gathered
-        calls = [_call(item) for item in gathered.of("call")]
+        calls = [self._call(item) for item in gathered.of("call")]
         said = gathered.text()
         message: dict[str, Any] = {
             "role": "assistant",
@@ -80,12 +89,11 @@ class ChatAnswer:
         if calls:
             message["tool_calls"] = calls
         choice = {"index": 0, "message": message, "logprobs": None}
-        assert gathered.finish is not None
         return {
             **self._head,
             "object": "chat.completion",
             "model": self._asked.model,
-            "choices": [{**choice, "finish_reason": _FINISH[gathered.finish]}],
+            "choices": [{**choice, "finish_reason": self._finish()}],
             "usage": self._usage(),
         }
 
@@ -103,16 +111,36 @@ class ChatAnswer:
             case "reasoning":
                 yield self._event({"reasoning_content": growth.piece})
             case "call":
-                function = {"arguments": growth.piece}
-                delta: dict[str, Any] = {"index": item.number, "function": function}
-                if growth.is_new:
-                    delta |= {"id": item.id, "type": "function"}
-                    delta["function"] = {"name": item.name, **function}
-                yield self._event({"tool_calls": [delta]})
+                yield self._event({"tool_calls": [self._piece_of_call(growth)]})
 
-    def _event(self, delta: Mapping[str, Any], finish: str | None = None) -> Event:
+    def _piece_of_call(self, growth: Growth) -> dict[str, Any]:
+        item, quirks = growth.item, self._quirks
+        index = 0 if "one-index" in quirks else item.number * (2 if "index-gaps" in quirks else 1)
+        piece = self._call(item) if growth.is_new else {"function": {}}
+        piece["function"]["arguments"] = growth.piece
+        if "names-repeated" in quirks:
+            piece["function"]["name"] = item.name
+        return {"index": index, **piece}
+
+    def _call(self, item: Item) -> dict[str, Any]:
+        id: dict[str, Any] = {} if "no-call-ids" in self._quirks else {"id": item.id}
+        function = {"name": item.name, "arguments": item.text}
+        return {**id, "type": "function", "function": function}
+
+    def _finish(self) -> str | None:
+        assert self.gathered.finish is not None
+        return None if "no-finish-reason" in self._quirks else _FINISH[self.gathered.finish]
+
+    def _without_choices(self) -> Iterator[Event]:
+        if "empty-choices" in self._quirks:
+            yield Event({**self._chunk(), "choices": []})
+
+    def _event(self, delta: Mapping[str, Any]) -> Event:
+        return Event(self._choice(delta))
+
+    def _choice(self, delta: Mapping[str, Any], finish: str | None = None) -> dict[str, Any]:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
-        return Event({**self._chunk(), "choices": [choice]})
+        return {**self._chunk(), "choices": [choice]}
 
     def _chunk(self) -> dict[str, Any]:
         return {**self._head, "object": "chat.completion.chunk", "model": self._asked.model}
@@ -145,8 +173,3 @@ def openai_usage(
         details[0]: {"cached_tokens": figures.get("cached_tokens", 0)},
         details[1]: {"reasoning_tokens": figures.get("reasoning_tokens", 0)},
     }
-
-
-def _call(item: Item) -> dict[str, Any]:
-    function = {"name": item.name, "arguments": item.text}
-    return {"id": item.id, "type": "function", "function": function}

@@ -17,11 +17,14 @@ class Event:
     data: Mapping[str, Any] | str
     name: str = ""
 
-    def encode(self) -> bytes:
+    def encode(self, quirks: frozenset[str] = frozenset()) -> bytes:
         """The event as it is sent. Text is not escaped, so that bytes of one character can come apart on the way."""
-        head = f"event: {self.name}\n" if self.name else ""
+        comment = [": keep-alive", ""] if "keep-alive" in quirks else []
+        name = [f"event: {self.name}"] if self.name else []
         data = self.data if isinstance(self.data, str) else _json(self.data)
-        return f"{head}data: {data}\n\n".encode("utf-8", "replace")
+        end = "\r\n" if "crlf" in quirks else "\n"
+        lines = [*comment, *name, f"data: {data}", "", ""]
+        return end.join(lines).encode("utf-8", "replace")
 
 
 DONE = Event("[DONE]")
