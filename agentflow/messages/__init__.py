@@ -19,12 +19,20 @@ from agentflow.messages.message import (
     tool_result,
     user,
 )
-from agentflow.messages.part import Part, ReasoningPart, TextPart, ToolCall, ToolResult
+from agentflow.messages.part import (
+    FilePart,
+    Part,
+    ReasoningPart,
+    TextPart,
+    ToolCall,
+    ToolResult,
+)
 from agentflow.messages.tool_spec import ToolSpec
 
 __all__ = [
     "Chunk",
     "Collector",
+    "FilePart",
     "FinishChunk",
     "Message",
     "Part",

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from agentflow.messages.part import VendorData
+
 __all__ = [
     "Chunk",
     "FinishChunk",
@@ -34,10 +36,17 @@ class TextChunk:
 
 @dataclass(frozen=True, slots=True)
 class ReasoningChunk:
-    """A piece of what the model says to itself. `origin` is the id of the model call, set on the way to a sink."""
+    """A piece of what the model says to itself.
+
+    Args:
+        text: May be empty where a vendor only hands out what it wants back.
+        origin: The id of the model call, set on the way to a sink.
+        vendor_data: What the vendor wants back with this reasoning; it ends the part that the pieces make.
+    """
 
     text: str
     origin: str = ""
+    vendor_data: VendorData | None = None
     type: Literal["reasoning"] = "reasoning"
 
 
@@ -51,6 +60,7 @@ class ToolCallChunk:
         name: The tool's id, in at least one of its pieces.
         arguments: A fragment of the arguments' JSON text.
         origin: The id of the model call, set on the way to a sink.
+        vendor_data: What the vendor wants back with this call.
     """
 
     index: int = 0
@@ -58,6 +68,7 @@ class ToolCallChunk:
     name: str | None = None
     arguments: str = ""
     origin: str = ""
+    vendor_data: VendorData | None = None
     type: Literal["tool_call"] = "tool_call"
 
 
@@ -70,6 +81,7 @@ class UsageChunk:
         output_tokens: Tokens of the answer, reasoning included.
         total_tokens: Both; the sum of the two when it is not given.
         cached_tokens: Tokens of the request that came from a cache.
+        cache_write_tokens: Tokens of the request that were put into one.
         reasoning_tokens: Tokens of the answer that were reasoning.
         cost: US dollars.
     """
@@ -78,6 +90,7 @@ class UsageChunk:
     output_tokens: int | None = None
     total_tokens: int | None = None
     cached_tokens: int | None = None
+    cache_write_tokens: int | None = None
     reasoning_tokens: int | None = None
     cost: float | None = None
     type: Literal["usage"] = "usage"
@@ -93,6 +106,7 @@ USAGE_FIGURES = (
     "output_tokens",
     "total_tokens",
     "cached_tokens",
+    "cache_write_tokens",
     "reasoning_tokens",
     "cost",
 )

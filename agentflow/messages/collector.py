@@ -18,7 +18,8 @@ from agentflow.messages.chunk import (
     UsageChunk,
 )
 from agentflow.messages.message import Message
-from agentflow.messages.part import Part, ReasoningPart, TextPart, ToolCall
+from agentflow.messages.part import Part, ReasoningPart, TextPart, ToolCall, VendorData
+from agentflow.messages.surrogates import whole_text
 
 __all__ = ["Collector"]
 
@@ -27,6 +28,14 @@ __all__ = ["Collector"]
 class _Text:
     kind: type[TextPart | ReasoningPart]
     pieces: list[str] = field(default_factory=list)
+    vendor_data: VendorData | None = None
+
+    def part(self) -> Part | None:
+        """What the pieces make; `None` if that is nothing."""
+        text = whole_text("".join(self.pieces))
+        if self.kind is TextPart:
+            return TextPart(text) if text else None
+        return ReasoningPart(text, self.vendor_data) if text or self.vendor_data else None
 
 
 @dataclass(slots=True)
@@ -34,6 +43,7 @@ class _Call:
     id: str | None = None
     name: str = ""
     pieces: list[str] = field(default_factory=list)
+    vendor_data: VendorData | None = None
 
 
 class Collector:
@@ -45,9 +55,10 @@ class Collector:
     Attributes:
         finish_reason: Why the model stopped; `None` until it has said so.
         chars: How many characters of content came so far.
+        begun: Whether anything came so far.
     """
 
-    __slots__ = ("_calls", "_origin", "_parts", "_usage", "chars", "finish_reason")
+    __slots__ = ("_calls", "_origin", "_parts", "_usage", "begun", "chars", "finish_reason")
 
     def __init__(self, origin: str = "") -> None:
         self._origin = origin
@@ -56,6 +67,7 @@ class Collector:
         self._usage: dict[str, float] = {}
         self.finish_reason: FinishReason | None = None
         self.chars = 0
+        self.begun = False
 
     def add(self, chunk: Chunk) -> int:
         """Take one chunk; tells how many characters of content it brought.
@@ -63,12 +75,13 @@ class Collector:
         Raises:
             ModelError: It is no chunk, or content that comes after the end.
         """
+        self.begun = True
         match chunk:
             case TextChunk(text=text):
                 self._add_text(TextPart, text)
                 size = len(text)
-            case ReasoningChunk(text=text):
-                self._add_text(ReasoningPart, text)
+            case ReasoningChunk(text=text, vendor_data=vendor_data):
+                self._add_text(ReasoningPart, text, vendor_data)
                 size = len(text)
             case ToolCallChunk():
                 size = self._add_call(chunk)
@@ -96,12 +109,18 @@ class Collector:
             figures["total_tokens"] = figures["input_tokens"] + figures["output_tokens"]
         return figures
 
-    def _add_text(self, kind: type[TextPart | ReasoningPart], text: str) -> None:
+    def _add_text(
+        self,
+        kind: type[TextPart | ReasoningPart],
+        text: str,
+        vendor_data: VendorData | None = None,
+    ) -> None:
         last = self._parts[-1] if self._parts else None
-        if not isinstance(last, _Text) or last.kind is not kind:
+        if not isinstance(last, _Text) or last.kind is not kind or last.vendor_data is not None:
             last = _Text(kind)
             self._parts.append(last)
         last.pieces.append(text)
+        last.vendor_data = vendor_data
 
     def _add_call(self, chunk: ToolCallChunk) -> int:
         call = self._calls.get(chunk.index)
@@ -110,6 +129,7 @@ class Collector:
             call = self._calls[chunk.index] = _Call()
             self._parts.append(call)
         call.id = call.id or chunk.id or None
+        call.vendor_data = call.vendor_data or chunk.vendor_data
         size = len(chunk.arguments)
         # Some servers repeat the name in every piece.
         if not call.name and chunk.name:
@@ -133,15 +153,15 @@ class Collector:
         taken: set[str] = set()
         for part in self._parts:
             if isinstance(part, _Text):
-                text = "".join(part.pieces)
-                if text:
-                    parts.append(part.kind(text))
+                made = part.part()
+                if made is not None:
+                    parts.append(made)
                 continue
             id = part.id
             if id is None or id in taken:
                 id = self._made_id(len(taken))
             taken.add(id)
-            parts.append(_tool_call(id, part.name, "".join(part.pieces)))
+            parts.append(_tool_call(id, part))
         return Message("assistant", tuple(parts), "model", self._origin or None)
 
     def _made_id(self, number: int) -> str:
@@ -150,18 +170,34 @@ class Collector:
         return f"call_{hashlib.sha256(seed).hexdigest()[:20]}"
 
 
-def _tool_call(id: str, name: str, text: str) -> ToolCall:
+def _tool_call(id: str, call: _Call) -> ToolCall:
+    name, text, vendor_data = call.name, whole_text("".join(call.pieces)), call.vendor_data
     if not text.strip():
-        return ToolCall(id, name)
+        return ToolCall(id, name, vendor_data=vendor_data)
     try:
         arguments = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         reason = f"the arguments are no valid JSON ({error})"
-        return ToolCall(id, name, {}, reason, text)
+        return ToolCall(id, name, {}, reason, text, vendor_data)
     if not isinstance(arguments, dict):
         reason = f"the arguments must be a JSON object, not {_json_kind(arguments)}"
-        return ToolCall(id, name, {}, reason, text)
-    return ToolCall(id, name, arguments)
+        return ToolCall(id, name, {}, reason, text, vendor_data)
+    if "\\ud" in text.lower():
+        # Escapes of halves are read like those of any other character.
+        arguments = _whole(arguments)
+    return ToolCall(id, name, arguments, vendor_data=vendor_data)
+
+
+def _whole(value: Any) -> Any:
+    match value:
+        case str():
+            return whole_text(value)
+        case list():
+            return [_whole(item) for item in value]
+        case dict():
+            return {whole_text(key): _whole(item) for key, item in value.items()}
+        case _:
+            return value
 
 
 def _refuse_constant(name: str) -> Any:

@@ -8,7 +8,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from agentflow.messages.part import Part, ReasoningPart, TextPart, ToolCall, ToolResult
+from agentflow.messages.part import (
+    FilePart,
+    Part,
+    ReasoningPart,
+    TextPart,
+    ToolCall,
+    ToolResult,
+)
 
 __all__ = [
     "Message",
@@ -56,8 +63,8 @@ class Message(_Remembered):
         for part in parts:
             if not isinstance(part, Part):
                 raise TypeError(
-                    f"{part!r} is no part of a message: content is made of TextPart, ReasoningPart, ToolCall and "
-                    f"ToolResult; for a plain text use user(text), system(text) or assistant(text)"
+                    f"{part!r} is no part of a message: content is made of TextPart, ReasoningPart, FilePart, "
+                    f"ToolCall and ToolResult; for a plain text use user(text), system(text) or assistant(text)"
                 )
         object.__setattr__(self, "content", parts)
 
@@ -72,6 +79,11 @@ class Message(_Remembered):
         return "".join(part.text for part in self.content if isinstance(part, ReasoningPart))
 
     @property
+    def files(self) -> tuple[FilePart, ...]:
+        """The files that go with it, in order."""
+        return tuple(part for part in self.content if isinstance(part, FilePart))
+
+    @property
     def tool_calls(self) -> tuple[ToolCall, ...]:
         """The tool calls that it proposes, in order."""
         return tuple(part for part in self.content if isinstance(part, ToolCall))
@@ -83,7 +95,7 @@ class Message(_Remembered):
 
     @property
     def chars(self) -> int:
-        """Its size: the characters of its texts, tool arguments and results."""
+        """Its size: the characters of its texts, tool arguments and results; a file has none."""
         try:
             return self._chars
         except AttributeError:
@@ -107,6 +119,8 @@ def _chars_of(part: Part) -> int:
             return len(part.text)
         case ToolResult():
             return len(part.content)
+        case FilePart():
+            return 0
         case ToolCall():
             if not part.arguments:
                 return len(part.name)
@@ -119,9 +133,15 @@ def system(text: str, *, provenance: Provenance = "contributed", id: str | None 
     return Message("system", (TextPart(text),), provenance, id)
 
 
-def user(text: str, *, provenance: Provenance = "input", id: str | None = None) -> Message:
-    """Something that the user says."""
-    return Message("user", (TextPart(text),), provenance, id)
+def user(
+    text: str,
+    *,
+    files: Iterable[FilePart] = (),
+    provenance: Provenance = "input",
+    id: str | None = None,
+) -> Message:
+    """Something that the user says, and the files that go with it."""
+    return Message("user", (TextPart(text), *files), provenance, id)
 
 
 def assistant(
@@ -146,11 +166,12 @@ def tool_result(
     content: str,
     *,
     is_error: bool = False,
+    files: Iterable[FilePart] = (),
     provenance: Provenance = "tool",
     id: str | None = None,
 ) -> Message:
     """What came of a tool call."""
-    part = ToolResult(call.id, call.name, content, is_error)
+    part = ToolResult(call.id, call.name, content, is_error, tuple(files))
     return Message("tool", (part,), provenance, id)
 
 

@@ -7,8 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from agentflow.graph.frozen import freeze
+from agentflow.messages.file_part import FilePart
 
-__all__ = ["Part", "ReasoningPart", "TextPart", "ToolCall", "ToolResult"]
+__all__ = ["FilePart", "Part", "ReasoningPart", "TextPart", "ToolCall", "ToolResult", "VendorData"]
+
+VendorData = Mapping[str, Any]
+"""What a vendor wants back unread with the next request, such as a signature: `{"vendor": its name, …}`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,10 +25,15 @@ class TextPart:
 
 @dataclass(frozen=True, slots=True)
 class ReasoningPart:
-    """What a model said to itself; never part of its answer."""
+    """What a model said to itself; never part of its answer. `vendor_data` goes back to the vendor as it came."""
 
     text: str
+    vendor_data: VendorData | None = None
     type: Literal["reasoning"] = "reasoning"
+
+    def __post_init__(self) -> None:
+        if self.vendor_data is not None:
+            object.__setattr__(self, "vendor_data", freeze(dict(self.vendor_data)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +46,7 @@ class ToolCall:
         arguments: What the tool is to be given, read-only. Empty when the model's text could not be read.
         error: Why the arguments could not be read; then the call must not be carried out.
         raw: The model's own text, kept when it could not be read.
+        vendor_data: What goes back to the vendor as it came.
     """
 
     id: str
@@ -44,10 +54,13 @@ class ToolCall:
     arguments: Mapping[str, Any] = field(default_factory=dict)
     error: str | None = None
     raw: str | None = None
+    vendor_data: VendorData | None = None
     type: Literal["tool_call"] = "tool_call"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "arguments", freeze(dict(self.arguments)))
+        if self.vendor_data is not None:
+            object.__setattr__(self, "vendor_data", freeze(dict(self.vendor_data)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +72,18 @@ class ToolResult:
         name: The id of the tool.
         content: The result as text; of an error, what went wrong and what to do.
         is_error: Whether the call did not succeed.
+        files: What the tool gave besides, such as images.
     """
 
     call_id: str
     name: str
     content: str
     is_error: bool = False
+    files: tuple[FilePart, ...] = ()
     type: Literal["tool_result"] = "tool_result"
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "files", tuple(self.files))
 
-Part = TextPart | ReasoningPart | ToolCall | ToolResult
+
+Part = TextPart | ReasoningPart | FilePart | ToolCall | ToolResult

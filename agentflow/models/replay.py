@@ -25,13 +25,13 @@ def chunks_of(answer: Message) -> Iterator[Chunk]:
         match part:
             case TextPart(text=text):
                 yield TextChunk(text)
-            case ReasoningPart(text=text):
-                yield ReasoningChunk(text)
+            case ReasoningPart(text=text, vendor_data=vendor_data):
+                yield ReasoningChunk(text, vendor_data=vendor_data)
             case ToolCall():
                 text = (
                     json.dumps(part.arguments, ensure_ascii=False) if part.raw is None else part.raw
                 )
-                yield ToolCallChunk(calls, part.id, part.name, text)
+                yield ToolCallChunk(calls, part.id, part.name, text, vendor_data=part.vendor_data)
                 calls += 1
             case _:
                 pass

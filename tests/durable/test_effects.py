@@ -343,4 +343,4 @@ async def test_a_reply_of_a_model_is_stored_with_all_its_parts() -> None:
     await scene.dies(body, 3)
     await scene.goes_on(body)
     assert texts[0] == texts[1]
-    assert (texts[1].value.text, texts[1].value.reasoning) == ("so \ud800", "hm")
+    assert (texts[1].value.text, texts[1].value.reasoning) == ("so \ufffd", "hm")
