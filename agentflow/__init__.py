@@ -29,7 +29,13 @@ if TYPE_CHECKING:
         DeliveryError as DeliveryError,
         Divergence as Divergence,
         IncompatibleRun as IncompatibleRun,
+        ModelDenied as ModelDenied,
         ModelError as ModelError,
+        ModelListEmpty as ModelListEmpty,
+        ModelRateLimited as ModelRateLimited,
+        ModelRequestRefused as ModelRequestRefused,
+        ModelTimeout as ModelTimeout,
+        ModelUnavailable as ModelUnavailable,
         OutputInvalid as OutputInvalid,
         PrivateFieldMissing as PrivateFieldMissing,
         ResumeConflict as ResumeConflict,
@@ -135,8 +141,9 @@ _HOMES = {
     "agentflow.agents.loop_result": "LoopResult",
     "agentflow.errors": """
         AgentflowError BudgetExceeded ContractError DefinitionError DeliveryError Divergence IncompatibleRun
-        ModelError OutputInvalid PrivateFieldMissing ResumeConflict RunCancelled RunConflict RunFailed
-        RunInterrupted RunSuspended SpecError StaleClaim StoreError StructuredOutputNotGenerated ToolDenied ToolError
+        ModelDenied ModelError ModelListEmpty ModelRateLimited ModelRequestRefused ModelTimeout ModelUnavailable
+        OutputInvalid PrivateFieldMissing ResumeConflict RunCancelled RunConflict RunFailed RunInterrupted
+        RunSuspended SpecError StaleClaim StoreError StructuredOutputNotGenerated ToolDenied ToolError
         ToolFailed UnknownTool""",
     "agentflow.graph.branching": "map_each parallel race subflow",
     "agentflow.graph.callers": "model_node tool_node",

@@ -6,6 +6,7 @@
     ├── DefinitionError              the author: mend the definition
     ├── SpecError                    the author: this has no declarative form, or is none
     ├── ContractError                the author: a node, a route or an input broke its word
+    │   └── ModelListEmpty           the author: a list of models is empty
     ├── BudgetExceeded               the owner: the run reached a hard limit
     ├── RunCancelled                 nobody: somebody asked for it
     ├── RunSuspended                 the caller: a person, or a time, has to answer first
@@ -21,6 +22,11 @@
     │   └── ToolFailed               the operator: the tool's own error is the cause
     ├── OutputInvalid                the operator: a model's or a tool's output is not what was agreed
     ├── ModelError                   the operator: the provider's own error is the cause
+    │   ├── ModelUnavailable         nobody: not reached, overloaded or broken; later it may work
+    │   │   ├── ModelRateLimited     nobody: too much was asked in too short a time
+    │   │   └── ModelTimeout         nobody: the answer, or its next piece, took too long
+    │   ├── ModelDenied              the operator: the key, the rights or the credit
+    │   └── ModelRequestRefused      the author: the provider does not take what was asked
     ├── StructuredOutputNotGenerated the author: let the model answer without tools
     ├── DeliveryError                the caller: the output sink failed
     ├── StoreError                   the operator: the store cannot keep its word
@@ -51,7 +57,13 @@ __all__ = [
     "DeliveryError",
     "Divergence",
     "IncompatibleRun",
+    "ModelDenied",
     "ModelError",
+    "ModelListEmpty",
+    "ModelRateLimited",
+    "ModelRequestRefused",
+    "ModelTimeout",
+    "ModelUnavailable",
     "OutputInvalid",
     "PrivateFieldMissing",
     "ResumeConflict",
@@ -147,6 +159,12 @@ class ContractError(AgentflowError):
     """A node, a route, an input or a result did not keep what the definition says."""
 
     code = "contract"
+
+
+class ModelListEmpty(ContractError):
+    """A list of models, each the fallback of the one before, holds none."""
+
+    code = "loop_models_empty"
 
 
 class OutputInvalid(AgentflowError):
@@ -293,14 +311,67 @@ class ToolFailed(ToolError):
 class ModelError(AgentflowError):
     """A provider failed or sent what cannot be read; its own error is the `__cause__`.
 
-    `invocation` tells of the call as far as it came: what it used until then is in there, marked as partial.
+    `invocation` tells of the call as far as it came: what it used until then is in there, marked as partial. `status` is the
+    HTTP status of the provider's answer, if it came to one.
     """
 
     code = "model"
 
-    def __init__(self, message: str, *, invocation: Invocation | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        invocation: Invocation | None = None,
+        status: int | None = None,
+    ) -> None:
         self.invocation = invocation
+        self.status = status
         super().__init__(message)
+
+
+class ModelUnavailable(ModelError):
+    """The provider cannot be reached, is overloaded or broke down: the same request may work later, or elsewhere.
+
+    The only errors after which a call is tried again, or another model is asked. `retry_after` is how many seconds the
+    provider wants to be left alone.
+    """
+
+    code = "model_unavailable"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        invocation: Invocation | None = None,
+        status: int | None = None,
+        retry_after: float | None = None,
+    ) -> None:
+        self.retry_after = retry_after
+        super().__init__(message, invocation=invocation, status=status)
+
+
+class ModelRateLimited(ModelUnavailable):
+    """The provider takes no more requests for now: too many, or too many tokens, in too short a time."""
+
+    code = "model_rate_limited"
+
+
+class ModelTimeout(ModelUnavailable):
+    """The whole answer, or its next piece, did not come in time."""
+
+    code = "model_timeout"
+
+
+class ModelDenied(ModelError):
+    """The provider does not accept the key, or the key may not do this, or the account has no credit."""
+
+    code = "model_denied"
+
+
+class ModelRequestRefused(ModelError):
+    """The provider does not take the request: it knows no such model or parameter, or the input is too long for it."""
+
+    code = "model_request_refused"
 
 
 class StructuredOutputNotGenerated(AgentflowError):

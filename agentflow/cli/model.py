@@ -33,15 +33,11 @@ def model_of(text: str, imports: Imports) -> Any:
     Raises:
         BadParameter: It names neither.
     """
-    from importlib.metadata import entry_points
+    from agentflow.models.resolution import names_provider
 
-    from agentflow.models.resolution import GROUP, provider_of
-
-    providers = {entry.name for entry in entry_points(group=GROUP)}
     try:
-        if text.partition(":")[0] not in providers:
-            return _object(text, imports)
-        return provider_of(text)
+        # The string itself: what the engine makes of it, the engine closes.
+        return text if names_provider(text) else _object(text, imports)
     except ValueError as error:
         raise _bad(str(error)) from None
 

@@ -17,6 +17,10 @@ def run_json(view: RunView) -> str:
     """The document: the run, its records, its state or what was last written, its requests, its spending."""
     document: dict[str, Any] = {"version": 1, **info_json(view.info)}
     document["used"] = view.used
+    document["usage"] = {
+        path: {"calls": usage.calls, "partial": usage.partial, **usage.figures}
+        for path, usage in view.usage.items()
+    }
     document["requests"] = view.requests
     if view.state is None:
         document["written"] = {

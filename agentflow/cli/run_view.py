@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from agentflow.run.archive import JournalRecord
     from agentflow.run.entries import Entry, RunInfo
     from agentflow.run.ports import Store
+    from agentflow.run.usage import Usage
 
 __all__ = ["RunView", "Written", "run_view"]
 
@@ -68,6 +69,13 @@ class RunView:
         from agentflow.run.archive import spent_by
 
         return spent_by(self.records)
+
+    @property
+    def usage(self) -> Mapping[str, Usage]:
+        """What its model calls have used, by the paths of the nodes that made them."""
+        from agentflow.run.archive import usage_by
+
+        return usage_by(self.records)
 
 
 async def run_view(store: Store, info: RunInfo, plan: Plan | None) -> RunView:

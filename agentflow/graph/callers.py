@@ -74,13 +74,14 @@ def model_node(
         transport: How the answer is read, such as `structured(Report)`; default: as text.
         model: The name of one of the engine's models; default: its default model.
         instructions: What the model is told before the input.
-        options: `routes`, `requires`, `retry` and whatever else `node` takes; `uses` is one model call for each attempt.
+        options: `routes`, `requires`, `retry` and whatever else `node` takes; `uses` is one model call for each attempt, and
+            one for each correction that the transport may ask for.
     """
     asked = {"transport": transport, "model": model, "instructions": instructions}
     function = CallModel(input, output, {k: v for k, v in asked.items() if v is not None})
     retry = options.get("retry")
-    attempts = getattr(retry, "attempts", 1)
-    options = {"uses": Uses(model_calls=attempts), "description": "Ask a model.", **options}
+    calls = getattr(retry, "attempts", 1) * (1 + getattr(transport, "corrections", 0))
+    options = {"uses": Uses(model_calls=calls), "description": "Ask a model.", **options}
     made = make_node(function, id=id, place=calling_place(), **options)
     needed = (input,) if isinstance(input, str) else ()
     return _with_fields(made, needed, (output,))

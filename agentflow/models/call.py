@@ -5,35 +5,26 @@ Nothing is executed on seeing a chunk, and nothing is read ahead: the next chunk
 
 from __future__ import annotations
 
-import inspect
-import sys
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager, suppress
+import copy
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
-
-import anyio
+from typing import TYPE_CHECKING, Any
 
 from agentflow.errors import AgentflowError, BudgetExceeded, DeliveryError, ModelError
 from agentflow.graph.frozen import freeze
 from agentflow.messages.chunk import Chunk, FinishChunk, UsageChunk
-from agentflow.messages.collector import Collector
 from agentflow.messages.message import Message
-from agentflow.models.limits import admit, input_tokens, settle
-from agentflow.models.ports import ModelContext
 from agentflow.models.replay import chunks_of
 from agentflow.models.request import ModelRequest
+from agentflow.models.tries import Tries
 from agentflow.run.effects import emit, performing
 from agentflow.run.ports import Invocation, Reply
 
 if TYPE_CHECKING:
     from agentflow.run.context import NodeContext
-    from agentflow.run.effects import Performance
 
 __all__ = ["Answer", "ModelCall"]
-
-_CLOSING: Final = 0.03
-"""Seconds that a provider gets to close its stream when the run is cancelled; less than what the run itself waits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,56 +44,52 @@ class ModelCall:
         key: The key of the effect, and the id of the call.
     """
 
-    __slots__ = (
-        "_answer",
-        "_began",
-        "_collector",
-        "_ctx",
-        "_key",
-        "_performance",
-        "_request",
-        "_sent",
-        "_settled",
-        "_tokens",
-    )
+    __slots__ = ("_answer", "_ctx", "_key", "_tries", "request")
 
     def __init__(self, ctx: NodeContext, request: ModelRequest, key: str) -> None:
         self._ctx = ctx
-        self._request = request
         self._key = key
-        self._collector = Collector(key)
+        self._tries: Tries | None = None
         self._answer: Answer | None = None
-        self._tokens: int | None = None
-        self._sent = False
-        self._settled = False
-        self._began = 0.0
-        self._performance: Performance
+        self.request = request
 
     async def chunks(self) -> AsyncGenerator[Chunk, None]:
         """The chunks as they come, each one delivered to the sink first. Close it when you leave it early."""
-        request = self._request
-        async with performing(self._ctx, "model", self._key, request.identity()) as performance:
+        identity = self.request.identity()
+        async with performing(self._ctx, "model", self._key, identity) as performance:
             if performance.recorded:
                 self._answer = performance.value
                 for chunk in chunks_of(performance.value.message):
                     yield chunk
                 return
-            self._performance = performance
+            self._tries = tries = Tries(self._ctx, self.request, self._key, performance)
             try:
-                await self._send()
-                async with _closing(await self._open()) as stream:
-                    async for chunk in stream:
-                        await self._take(chunk)
+                async with aclosing(tries.chunks()) as chunks:
+                    async for chunk in chunks:
+                        await self._deliver(chunk)
                         yield chunk
-                message = self._collector.message()
-                self._settle(partial=False)
-                await performance.keep(Answer(message, self._invocation()))
+                trial = tries.last
+                assert trial is not None
+                message = trial.answer()
+                trial.settle(partial=False)
+                await performance.keep(Answer(message, self._invocation(tries)))
             except BaseException as error:
-                raised = self._failed(error)
+                raised = self._failed(error, tries)
                 if raised is error:
                     raise
                 raise raised from error
             self._answer = performance.value
+
+    @property
+    def answer(self) -> Answer:
+        """The answer, when it has come whole.
+
+        Raises:
+            ModelError: It has not.
+        """
+        if self._answer is None:
+            raise ModelError(f"model {self.request.model.name!r}: the answer has not come whole")
+        return self._answer
 
     def reply(self) -> Reply:
         """The parsed value of an answer that has come whole, and the record of the call.
@@ -110,12 +97,10 @@ class ModelCall:
         Raises:
             OutputInvalid: The answer does not keep the transport's contract.
         """
-        answer = self._answer
-        if answer is None:
-            raise ModelError(f"model {self._request.model.name!r}: the answer has not come whole")
+        answer = self.answer
         invocation = answer.invocation
         try:
-            value = self._request.transport.parse(answer.message)
+            value = self.request.draft.transport.parse(answer.message)
         except Exception as error:
             self._tell_failed(error, invocation)
             raise
@@ -127,90 +112,48 @@ class ModelCall:
         self._emit("model.completed", data, value)
         return Reply(value, invocation)
 
-    async def _send(self) -> None:
-        ctx, request = self._ctx, self._request
-        self._tokens = await input_tokens(request)
-        admit(ctx, request, self._tokens, self._performance)
-        self._sent = True
-        self._began = ctx.run.monotonic()
-        data = {"model": request.model.name, "transport": request.transport.name}
-        self._emit("model.started", data)
-
-    async def _open(self) -> AsyncIterator[Chunk]:
-        ctx, request = self._ctx, self._request
-        context = ModelContext(
-            signal=ctx.signal,
-            run_id=ctx.run_id,
-            node_id=ctx.node_id,
-            call_id=self._key,
-            transport=request.transport.name,
-            tools=request.tools,
-            tool_choice=request.tool_choice,
-            max_output_tokens=request.max_output_tokens,
-            output_schema=request.output_schema,
-            parameters=request.parameters,
-        )
-        stream: Any = request.model.provider.stream(request.messages, context)
-        if inspect.isawaitable(stream):
-            stream = await stream
-        if not hasattr(stream, "__aiter__"):
-            raise ModelError(
-                f"its stream() gave {type(stream).__name__}, which is no async iterator"
-            )
-        found: AsyncIterator[Chunk] = aiter(stream)
-        return found
-
-    async def _take(self, chunk: Chunk) -> None:
-        """Count a chunk, and hand it on; one that is too much is not handed on."""
-        ctx = self._ctx
-        size = self._collector.add(chunk)
-        if size:
-            self._performance.note("output_chars", size)
+    async def _deliver(self, chunk: Chunk) -> None:
+        """Hand a piece of content on, to the sink and to those who listen."""
         if isinstance(chunk, UsageChunk | FinishChunk):
             return
-        sink = ctx.run.sink
+        sink = self._ctx.run.sink
         if sink is not None:
             try:
                 await sink.send(replace(chunk, origin=self._key))
             except Exception as error:
                 raise DeliveryError(
-                    f"node {ctx.node_id!r}: the sink failed to take a chunk: {type(error).__name__}: {error}"
+                    f"node {self._ctx.node_id!r}: the sink failed to take a chunk: {type(error).__name__}: {error}"
                 ) from error
         self._emit("model.chunk", {"type": chunk.type}, chunk)
 
-    def _settle(self, *, partial: bool) -> None:
-        if not self._settled:
-            self._settled = True
-            settle(self._ctx, self._request, self._usage(), self._performance, partial=partial)
-
-    def _usage(self) -> dict[str, float]:
-        counted = {} if self._tokens is None else {"input_tokens": self._tokens}
-        return {**counted, **self._collector.usage}
-
-    def _invocation(self, *, partial: bool = False) -> Invocation:
-        chars = {"input_chars": self._request.chars, "output_chars": self._collector.chars}
+    def _invocation(self, tries: Tries, *, partial: bool = False) -> Invocation:
+        trial = tries.last
+        assert trial is not None
+        chars = {"input_chars": trial.request.chars, "output_chars": trial.collector.chars}
         return Invocation(
             id=self._key,
             kind="model",
-            name=self._request.model.name,
+            name=trial.request.model.name,
             node_id=self._ctx.node_id,
-            usage=freeze({**chars, **self._usage()}),
+            usage=freeze({**chars, **tries.usage()}),
             partial=partial,
-            finish_reason=self._collector.finish_reason,
-            seconds=self._ctx.run.monotonic() - self._began,
+            finish_reason=trial.collector.finish_reason,
+            seconds=self._ctx.run.monotonic() - tries.began,
+            tries=tries.sent,
         )
 
-    def _failed(self, error: BaseException) -> BaseException:
+    def _failed(self, error: BaseException, tries: Tries) -> BaseException:
         """What the caller gets for an error; a call that was sent is told and counted as far as it came."""
-        if not self._sent:
+        trial = tries.last
+        if trial is None or not tries.sent:
             return error
         # The error stands, whatever limit the figures pass.
         with suppress(BudgetExceeded):
-            self._settle(partial=True)
-        invocation = self._invocation(partial=True)
+            trial.settle(partial=True)
+        invocation = self._invocation(tries, partial=True)
         raised = error
         if isinstance(error, ModelError):
-            raised = ModelError(f"model {invocation.name!r}: {error}", invocation=invocation)
+            raised = _told(error, invocation)
         elif isinstance(error, Exception) and not isinstance(error, AgentflowError):
             text = f"model {invocation.name!r} failed: {type(error).__name__}: {error}"
             raised = ModelError(text, invocation=invocation)
@@ -231,21 +174,19 @@ class ModelCall:
 
     def _emit(self, kind: str, data: dict[str, Any], content: Any = None) -> None:
         # An answer from the record is told as a replayed effect; no model was called.
-        if self._sent:
+        if self._tries is not None and self._tries.sent:
             emit(self._ctx, kind, data=data, content=content, call_id=self._key)
 
 
-@asynccontextmanager
-async def _closing(stream: AsyncIterator[Chunk]) -> AsyncIterator[AsyncIterator[Chunk]]:
-    """The provider's iterator, closed on every way out; also when the task is cancelled, then within limits."""
+def _told(error: ModelError, invocation: Invocation) -> ModelError:
+    """The same error, of the same kind, with the model and the record of the call."""
+    times = "" if invocation.tries == 1 else f" in {invocation.tries} tries"
+    text = f"model {invocation.name!r}{times}: {error}"
     try:
-        yield stream
-    finally:
-        close = getattr(stream, "aclose", None)
-        if close is None:
-            pass
-        elif isinstance(sys.exception(), anyio.get_cancelled_exc_class()):
-            with anyio.move_on_after(_CLOSING, shield=True), suppress(Exception):
-                await close()
-        else:
-            await close()
+        # A provider may raise one object several times, so it is left as it is.
+        told = copy.copy(error)
+    except Exception:
+        # A class of somebody else's, which takes other arguments.
+        return ModelError(text, invocation=invocation, status=error.status)
+    told.args, told.invocation = (text,), invocation
+    return told

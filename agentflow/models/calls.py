@@ -1,75 +1,29 @@
-"""The models of an engine, and the calls that a visit makes of them."""
+"""The calls that a visit makes of its models."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable, Mapping
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from agentflow.errors import ContractError
+from agentflow.errors import ContractError, OutputInvalid
 from agentflow.messages.chunk import Chunk
 from agentflow.models.call import ModelCall
-from agentflow.models.model import Model, as_model
-from agentflow.models.request import request_of
+from agentflow.models.correction import correction_of
+from agentflow.models.model import Model
+from agentflow.models.prepared import Prepared, consumed
+from agentflow.models.request import Draft, ModelRequest, draft_of
 from agentflow.models.transport import Transport, checked_transport
 from agentflow.run.effects import Calls
-from agentflow.run.ports import Reply
+from agentflow.run.ports import Invocation, Reply
 
 if TYPE_CHECKING:
+    from agentflow.models.source import Models
     from agentflow.run.context import NodeContext
 
-__all__ = ["BoundModels", "ModelStream", "Models", "models_of"]
-
-
-def models_of(model: Any, models: Mapping[str, Any]) -> Models:
-    """The models of an engine.
-
-    Args:
-        model: The default: a `Model`, a provider, a `"provider:model"` string, the name of one of `models`, or `None`.
-        models: Further models by name.
-
-    Raises:
-        TypeError: One of them is no model.
-        ValueError: A string names no provider that is installed.
-    """
-    named = {name: as_model(value, name=name) for name, value in models.items()}
-    if isinstance(model, str) and model in named:
-        return Models(named[model], named)
-    return Models(None if model is None else as_model(model), named)
-
-
-class Models:
-    """Every model that the nodes of an engine may call."""
-
-    __slots__ = ("_default", "_named")
-
-    def __init__(self, default: Model | None, named: Mapping[str, Model]) -> None:
-        self._default = default
-        self._named = named
-
-    def bind(self, ctx: NodeContext) -> BoundModels:
-        """The models, tied to the cancel, the budget and the facts of one visit."""
-        return BoundModels(self, ctx)
-
-    def find(self, name: str | None) -> Model:
-        """The model of that name, or the default.
-
-        Raises:
-            ContractError: There is none.
-        """
-        if name is None:
-            if self._default is None:
-                raise ContractError(
-                    "the engine has no model; give one: Engine(…, model=…) or workflow.run(…, model=…), in the shell --model"
-                )
-            return self._default
-        if name not in self._named:
-            listed = ", ".join(map(repr, self._named)) or "none"
-            raise ContractError(
-                f"the engine has no model {name!r}; registered: {listed} (give Engine(…, models={{{name!r}: …}}))"
-            )
-        return self._named[name]
+__all__ = ["BoundModels", "ModelStream"]
 
 
 class BoundModels:
@@ -85,6 +39,9 @@ class BoundModels:
     async def invoke(self, input: Any, **options: Any) -> Reply:
         """Make one model call and return its parsed value; takes what `ModelCalls.invoke` takes.
 
+        An answer that breaks the contract of a transport with `corrections` goes back to the model so often, each time as
+        a call of its own, and only as long as there is one left.
+
         Raises:
             ModelError: The provider failed, or its answer was cut off.
             OutputInvalid: The answer does not keep the transport's contract.
@@ -92,45 +49,73 @@ class BoundModels:
             DeliveryError: The sink failed.
             ContractError: There is no such model or transport, or an argument is wrong.
         """
-        call = self._call(input, **options)
-        async with aclosing(call.chunks()) as chunks:
-            async for _ in chunks:
-                pass
-        return call.reply()
+        call = self._call(input, options)
+        corrected: list[Invocation] = []
+        while True:
+            async with aclosing(call.chunks()) as chunks:
+                async for _ in chunks:
+                    pass
+            try:
+                return replace(call.reply(), corrected=tuple(corrected))
+            except OutputInvalid as error:
+                again = correction_of(self._ctx, call, error, made=len(corrected))
+                if again is None:
+                    raise
+                corrected.append(call.answer.invocation)
+                call = self._keyed(again)
 
     def stream(self, input: Any, **options: Any) -> ModelStream:
-        """One model call with its chunks: `async with ctx.model.stream(…) as stream`; takes what `invoke` takes."""
-        return ModelStream(self._call(input, **options))
+        """One model call with its chunks: `async with ctx.model.stream(…) as stream`; takes what `invoke` takes.
 
-    def _call(
+        What was handed out cannot be taken back, so an answer that breaks the contract is an error at once.
+        """
+        return ModelStream(self._call(input, options))
+
+    def prepare(
         self,
-        input: Any,
         *,
+        stage: str | None = None,
         transport: Transport | str = "text",
         model: str | None = None,
-        instructions: str | None = None,
-        tools: Iterable[Any] = (),
-        tool_choice: str | None = None,
         max_output_tokens: int | None = None,
-        parameters: Mapping[str, Any] | None = None,
-    ) -> ModelCall:
-        ctx = self._ctx
-        ctx.check_open()
-        chosen = self._models.find(model)
-        reading = _transport(chosen, transport)
-        request = request_of(
-            ctx,
-            chosen,
-            reading,
-            reading.prepare(),
-            input,
-            instructions=instructions,
-            tools=tools,
-            tool_choice=tool_choice,
+        **options: Any,
+    ) -> Prepared:
+        """Fix everything of a call but its input, so that inputs can be measured before one is sent.
+
+        Args:
+            stage: What the call is for; facts tell it.
+            transport: As in `invoke`, like `model`, and `instructions`, `tools`, `tool_choice` and `parameters` in `options`.
+            max_output_tokens: How long the answer may be; so many tokens are set aside for it.
+
+        Raises:
+            ContractError: As in `invoke`.
+        """
+        draft = self._draft(
+            stage=stage,
+            transport=transport,
+            model=model,
             max_output_tokens=max_output_tokens,
-            parameters=parameters,
+            **options,
         )
-        return ModelCall(ctx, request, self._calls.key(request.identity()))
+        return Prepared(self._ctx, replace(draft, reserve=True), self._models)
+
+    def _call(self, input: Any, options: dict[str, Any]) -> ModelCall:
+        self._ctx.check_open()
+        prepared = options.pop("prepared", None)
+        if prepared is None:
+            draft = self._draft(**options)
+        else:
+            draft = consumed(prepared, self._ctx, self._models, options)
+        return self._keyed(draft.asking(input))
+
+    def _keyed(self, request: ModelRequest) -> ModelCall:
+        return ModelCall(self._ctx, request, self._calls.key(request.identity()))
+
+    def _draft(
+        self, *, transport: Transport | str = "text", model: str | None = None, **options: Any
+    ) -> Draft:
+        chosen = self._models.find(model)
+        return draft_of(self._ctx, chosen, _transport(chosen, transport), **options)
 
 
 def _transport(model: Model, transport: Transport | str) -> Transport:

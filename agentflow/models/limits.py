@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from agentflow.errors import BudgetExceeded, ContractError, ModelError
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from agentflow.run.context import NodeContext
     from agentflow.run.effects import Performance
 
-__all__ = ["admit", "input_tokens", "settle"]
+__all__ = ["admit", "admit_fallback", "input_tokens", "needs", "settle"]
 
 _NOTED: Final = ("input_tokens", "output_tokens", "total_tokens", "cost")
 """Limits that are counted after the call, from what the provider reports."""
@@ -28,6 +29,17 @@ async def input_tokens(request: ModelRequest) -> int | None:
     return await counted if inspect.isawaitable(counted) else counted
 
 
+def needs(request: ModelRequest, tokens: int | None) -> Iterator[tuple[str, float]]:
+    """What a request must have left of each limit before it is sent."""
+    yield "input_chars", request.chars
+    reserve = (request.draft.max_output_tokens or 0) if request.draft.reserve else 0
+    if tokens is not None:
+        yield "input_tokens", tokens
+        yield "total_tokens", tokens + reserve
+    if reserve:
+        yield "output_tokens", reserve
+
+
 def admit(
     ctx: NodeContext, request: ModelRequest, tokens: int | None, performance: Performance
 ) -> None:
@@ -38,33 +50,51 @@ def admit(
         ContractError: A limit is set that nothing could keep, because nobody counts what it limits.
     """
     _countable(ctx, request, tokens)
-    chars = request.chars
-    check(ctx, "input_chars", chars)
-    if tokens is not None:
-        check(ctx, "input_tokens", tokens)
-        check(ctx, "total_tokens", tokens)
+    for limit, amount in needs(request, tokens):
+        check(ctx, limit, amount)
     performance.spend("model_calls")
-    performance.spend("input_chars", chars)
+    performance.spend("input_chars", request.chars)
+
+
+def admit_fallback(
+    ctx: NodeContext,
+    request: ModelRequest,
+    tokens: int | None,
+    performance: Performance,
+    *,
+    chars: int,
+) -> None:
+    """Let the same call through to another model, which is told more perhaps; `chars` were counted before.
+
+    Raises:
+        BudgetExceeded: The input is too much.
+        ContractError: A limit is set that nothing could keep at this model.
+    """
+    _countable(ctx, request, tokens)
+    more = max(0, request.chars - chars)
+    for limit, amount in needs(request, tokens):
+        check(ctx, limit, more if limit == "input_chars" else amount)
+    if more:
+        performance.spend("input_chars", more)
 
 
 def _countable(ctx: NodeContext, request: ModelRequest, tokens: int | None) -> None:
-    reported = set(request.model.reports)
+    reported = {*request.model.reports, *(() if tokens is None else ("input_tokens",))}
     if {"input_tokens", "output_tokens"} <= reported:
         reported.add("total_tokens")
     for limit in _NOTED:
-        known = limit in reported or (limit == "input_tokens" and tokens is not None)
-        if not known and math.isfinite(ctx.ledger.left(limit)):
-            remedy = "" if limit == "cost" else "give Model(…, counter=…), or "
+        if limit not in reported and math.isfinite(ctx.ledger.left(limit)):
+            remedy = "give Model(…, price=…)" if limit == "cost" else "give Model(…, counter=…)"
             raise ContractError(
                 f"node {ctx.node_id!r}: the budget limits {limit}, but nothing tells how many the model "
-                f"{request.model.name!r} uses, and nothing is guessed; {remedy}use a provider that reports {limit}"
+                f"{request.model.name!r} uses, and nothing is guessed; {remedy}, or use a provider that reports {limit}"
             )
 
 
 def settle(
     ctx: NodeContext,
     request: ModelRequest,
-    usage: dict[str, float],
+    usage: Mapping[str, float],
     performance: Performance,
     *,
     partial: bool,

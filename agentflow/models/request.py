@@ -4,106 +4,178 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from agentflow.errors import ContractError
 from agentflow.graph.frozen import freeze
-from agentflow.messages.message import Message, as_messages, system
+from agentflow.messages.message import Message, as_messages, system, user
 from agentflow.messages.tool_spec import ToolSpec
+from agentflow.models.answer_form import AnswerForm, form_of
 from agentflow.models.model import Model
 from agentflow.models.transport import Preparation, Transport
 
 if TYPE_CHECKING:
     from agentflow.run.context import NodeContext
 
-__all__ = ["ModelRequest", "request_of"]
+__all__ = ["Draft", "ModelRequest", "draft_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ModelRequest:
-    """One request, as the provider will get it; see `ModelContext` for the fields."""
+class Draft:
+    """A request without its input: what a transport has prepared, and what the caller set; see `ModelCalls.invoke`.
 
+    Args:
+        preparation: What the transport adds, asked for once.
+        reserve: Whether `max_output_tokens` is set aside: a request fits only if that many are left besides.
+    """
+
+    where: str
     model: Model
     transport: Transport
-    messages: tuple[Message, ...]
+    preparation: Preparation
+    instructions: str | None
     tools: tuple[ToolSpec, ...]
     tool_choice: str | None
     max_output_tokens: int | None
-    output_schema: Mapping[str, Any] | None
     parameters: Mapping[str, Any]
+    stage: str | None = None
+    reserve: bool = False
 
-    @property
+    def asking(self, input: Any) -> ModelRequest:
+        """The request with its input.
+
+        Raises:
+            ContractError: The input is no message, or none at all.
+        """
+        try:
+            given = as_messages(input)
+        except TypeError as error:
+            raise ContractError(f"{self.where}: {error}") from error
+        if not given:
+            raise ContractError(
+                f"{self.where}: the input is empty; give the model at least one message"
+            )
+        return ModelRequest(self, given, self.model)
+
+
+@dataclass(frozen=True)  # without slots, for what is worked out once
+class ModelRequest:
+    """One request to one model, as its provider will get it.
+
+    Args:
+        draft: Everything but the input.
+        given: The input.
+        model: Who is asked: the draft's own model, or a fallback of it.
+    """
+
+    draft: Draft
+    given: tuple[Message, ...]
+    model: Model
+
+    def at(self, model: Model) -> ModelRequest:
+        """The same question to another model."""
+        return ModelRequest(self.draft, self.given, model)
+
+    def corrected(self, answer: Message, complaint: str) -> ModelRequest:
+        """The question once more, after an answer that was none, with what was wrong with it."""
+        again = user(
+            f"That is no valid answer: {complaint}\nAnswer again, with the whole value and nothing else.",
+            provenance="notice",
+        )
+        said = (answer,) if answer.content else ()
+        return ModelRequest(self.draft, (*self.given, *said, again), self.draft.model)
+
+    @cached_property
+    def form(self) -> AnswerForm:
+        """How the answer is asked for."""
+        return form_of(self.model.structured, self.draft.preparation.schema)
+
+    @cached_property
+    def messages(self) -> tuple[Message, ...]:
+        """The caller's instructions, the input's own leading ones, the transport's, and then the conversation."""
+        draft, given = self.draft, self.given
+        at = 0
+        while at < len(given) and given[at].role == "system":
+            at += 1
+        told = draft.preparation.in_words if self.form.told else None
+        texts = (draft.preparation.instructions, told)
+        first = () if draft.instructions is None else (system(draft.instructions),)
+        last = tuple(system(text) for text in texts if text is not None)
+        return (*first, *given[:at], *last, *given[at:])
+
+    @cached_property
     def chars(self) -> int:
         """Its size in characters, as `Budget.input_chars` counts it: what the messages say, tools left out."""
         return sum(message.chars for message in self.messages)
 
+    @property
+    def tools(self) -> tuple[ToolSpec, ...]:
+        """What is offered to the model, the tool for the answer included."""
+        tool = self.form.tool
+        return self.draft.tools if tool is None else (*self.draft.tools, tool)
+
+    @property
+    def tool_choice(self) -> str | None:
+        """What the model may call; its answer, if that is a call."""
+        tool = self.form.tool
+        return self.draft.tool_choice if tool is None else tool.name
+
     def identity(self) -> tuple[Any, ...]:
         """What makes it this request and no other, as data."""
+        # What is asked, and not how a provider is told: another way to the same answer is no other question.
+        draft = self.draft
         return (
             self.model.name,
-            self.transport.name,
-            tuple(message.digest for message in self.messages),
-            tuple((tool.name, tool.parameters) for tool in self.tools),
-            self.tool_choice,
-            self.max_output_tokens,
-            self.output_schema,
-            self.parameters,
+            draft.transport.name,
+            draft.instructions,
+            draft.preparation.instructions,
+            tuple(message.digest for message in self.given),
+            tuple((tool.name, tool.parameters) for tool in draft.tools),
+            draft.tool_choice,
+            draft.max_output_tokens,
+            draft.preparation.schema,
+            draft.parameters,
         )
 
 
-def request_of(
+def draft_of(
     ctx: NodeContext,
     model: Model,
     transport: Transport,
-    preparation: Preparation,
-    input: Any,
     *,
-    instructions: str | None,
-    tools: Iterable[Any],
-    tool_choice: str | None,
-    max_output_tokens: int | None,
-    parameters: Mapping[str, Any] | None,
-) -> ModelRequest:
-    """Assemble the messages, and fix the request.
+    instructions: str | None = None,
+    tools: Iterable[Any] = (),
+    tool_choice: str | None = None,
+    max_output_tokens: int | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    stage: str | None = None,
+) -> Draft:
+    """Prepare a request: the transport is asked now, and not again.
 
     Raises:
-        ContractError: The input is no message, a tool is none, or the tool choice names no offered tool.
+        ContractError: A tool is none, or the tool choice names no offered tool.
     """
     where = f"node {ctx.node_id!r}: ctx.model.invoke"
-    try:
-        given = as_messages(input)
-    except TypeError as error:
-        raise ContractError(f"{where}: {error}") from error
-    if not given:
-        raise ContractError(f"{where}: the input is empty; give the model at least one message")
+    preparation = transport.prepare()
     specs = _specs(ctx, tools, where)
     allowed = {"auto", "none", "required", *(spec.name for spec in specs)}
     if tool_choice is not None and tool_choice not in allowed:
         raise ContractError(
             f"{where}: tool_choice={tool_choice!r} is none of {', '.join(map(repr, sorted(allowed)))}"
         )
-    return ModelRequest(
+    return Draft(
+        where=where,
         model=model,
         transport=transport,
-        messages=_assembled(given, instructions, preparation.instructions),
+        preparation=preparation,
+        instructions=instructions,
         tools=specs,
         tool_choice=tool_choice,
         max_output_tokens=max_output_tokens,
-        output_schema=preparation.schema,
         parameters=freeze({**preparation.parameters, **(parameters or {})}),
+        stage=stage,
     )
-
-
-def _assembled(
-    given: tuple[Message, ...], instructions: str | None, of_transport: str | None
-) -> tuple[Message, ...]:
-    """The caller's instructions, the input's own leading ones, the transport's, and then the conversation."""
-    at = 0
-    while at < len(given) and given[at].role == "system":
-        at += 1
-    first = () if instructions is None else (system(instructions),)
-    last = () if of_transport is None else (system(of_transport),)
-    return (*first, *given[:at], *last, *given[at:])
 
 
 def _specs(ctx: NodeContext, tools: Iterable[Any], where: str) -> tuple[ToolSpec, ...]:

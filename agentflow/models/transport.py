@@ -16,15 +16,26 @@ __all__ = ["MESSAGE", "TEXT", "Preparation", "Transport", "checked_transport", "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preparation:
-    """What a transport adds to one request: instructions, the schema of the answer, and parameters."""
+    """What a transport adds to one request.
+
+    Args:
+        instructions: What the model is told, after the caller's instructions.
+        schema: The JSON schema that the answer must satisfy.
+        in_words: The schema as an instruction, told where the provider has no better way to hold the model to it.
+        parameters: Whatever else the provider understands, by name.
+    """
 
     instructions: str | None = None
     schema: Mapping[str, Any] | None = None
+    in_words: str | None = None
     parameters: Mapping[str, Any] = field(default_factory=FrozenDict)
 
 
 class Transport(Protocol):
-    """A way to get a value out of a model."""
+    """A way to get a value out of a model.
+
+    One that can be told what was wrong with an answer has `corrections`, a number: how often the model is asked again.
+    """
 
     @property
     def name(self) -> str:
@@ -107,25 +118,33 @@ def _text_only(answer: Message, transport: str) -> str:
 
 
 class structured:  # noqa: N801 - reads as what it makes: transport=structured(Report)
-    """A transport whose value is of a type: the model is told the JSON schema, and its answer is validated by pydantic.
+    """A transport whose value is of a type: the model is held to the JSON schema, and its answer is validated by pydantic.
 
     Args:
         type: Anything that pydantic can validate: a model class, a dataclass, a TypedDict, `dict`, `list[int]` …
         name: What facts call it; default: `structured`.
+        corrections: How often an answer that is not valid goes back to the model, with what is wrong with it. Each time is
+            a model call of its own, made only as long as the budget and the node's `uses` have one left.
 
     Raises:
         TypeError: No JSON schema can be made of the type.
+        ValueError: `corrections` is no whole number of at least 0.
     """
 
-    __slots__ = ("_validate", "name", "schema", "type")
+    __slots__ = ("_validate", "corrections", "name", "schema", "type")
 
-    def __init__(self, type: Any, *, name: str = "structured") -> None:
+    def __init__(self, type: Any, *, name: str = "structured", corrections: int = 1) -> None:
         from pydantic import TypeAdapter
 
         from agentflow.graph.typeddict import rebuilt
 
+        if isinstance(corrections, bool) or not isinstance(corrections, int) or corrections < 0:
+            raise ValueError(
+                f"structured(corrections={corrections!r}): it is a whole number of at least 0"
+            )
         self.type = type
         self.name = name
+        self.corrections = corrections
         try:
             adapter: TypeAdapter[Any] = TypeAdapter(rebuilt(type))
             self.schema: Mapping[str, Any] = freeze(adapter.json_schema())
@@ -138,10 +157,10 @@ class structured:  # noqa: N801 - reads as what it makes: transport=structured(R
         self._validate = adapter.validate_json
 
     def prepare(self) -> Preparation:
-        """The schema, and an instruction to keep to it."""
+        """The schema, and the same in words."""
         schema = json.dumps(self.schema, ensure_ascii=False)
         return Preparation(
-            instructions=(
+            in_words=(
                 "Answer with one JSON value that satisfies this JSON schema, and with nothing else: "
                 f"no explanation, no code fence.\n{schema}"
             ),

@@ -16,6 +16,7 @@ from agentflow.run.ended import end_body
 from agentflow.run.entries import Claim, Entry, NewRun, StoredStatus
 from agentflow.run.fork import forked
 from agentflow.run.journal import Journal
+from agentflow.run.usage import Usage, is_usage, usage_by_path
 
 if TYPE_CHECKING:
     from agentflow.run.engine import Engine
@@ -23,7 +24,18 @@ if TYPE_CHECKING:
     from agentflow.run.ports import Store
     from agentflow.run.run import Run
 
-__all__ = ["JournalRecord", "cancel", "drain", "fork", "history", "prune", "recover", "spent_by"]
+__all__ = [
+    "JournalRecord",
+    "cancel",
+    "counted_by",
+    "drain",
+    "fork",
+    "history",
+    "prune",
+    "recover",
+    "spent_by",
+    "usage_by",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +78,18 @@ def history(entries: Sequence[Entry]) -> list[JournalRecord]:
 
 
 def spent_by(records: Sequence[JournalRecord]) -> dict[str, float]:
-    """What a run had spent by the last of its records."""
+    """What a run had spent by the last of its records, by limit."""
+    counted = counted_by(records)
+    return {name: amount for name, amount in counted.items() if not is_usage(name)}
+
+
+def usage_by(records: Sequence[JournalRecord]) -> dict[str, Usage]:
+    """What its model calls had used by then, by the paths of the nodes that made them."""
+    return usage_by_path(counted_by(records))
+
+
+def counted_by(records: Sequence[JournalRecord]) -> dict[str, float]:
+    """Both, as amounts by name."""
     if records and "used" in records[-1].data:
         return dict(records[-1].data["used"])
     used: dict[str, float] = {}
@@ -123,7 +146,7 @@ async def cancel(store: Store, run_id: str, reason: object) -> bool:
             return False
         entries = await store.read(run_id, after=0)
         journal = Journal(store, claim, entries)
-        body = end_body(None, RunCancelled(reason), spent_by(history(entries)))
+        body = end_body(None, RunCancelled(reason), counted_by(history(entries)))
         await journal.write("ended", body, status="cancelled")
     return True
 

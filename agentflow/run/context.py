@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from agentflow.graph.reducer import Reducer
     from agentflow.run.frame import Frame
     from agentflow.run.ledger import Ledger
-    from agentflow.run.ports import ModelCalls, ToolCalls
+    from agentflow.run.model_ports import ModelCalls
+    from agentflow.run.ports import ToolCalls
     from agentflow.run.run import Run
     from agentflow.run.signal import CancelSignal
     from agentflow.run.suspension import Request

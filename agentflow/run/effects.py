@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
@@ -21,6 +22,7 @@ from agentflow.run.decide import UNRECOVERABLE, unwrapped
 from agentflow.run.facts import limit_data
 from agentflow.run.failed_effect import failure_data
 from agentflow.run.journal import stored
+from agentflow.run.usage import counters_of_call
 from agentflow.run.visit_record import Recorded, add_to
 
 if TYPE_CHECKING:
@@ -33,6 +35,7 @@ __all__ = [
     "effect",
     "emit",
     "keep",
+    "left",
     "performing",
 ]
 
@@ -168,6 +171,12 @@ class Performance:
             emit_limit(self._ctx, error)
             raise
 
+    def note_call(self, figures: Mapping[str, float], *, partial: bool) -> None:
+        """Count what one model call has used, where it was made; limits of it are kept by `note`."""
+        path = "/".join(reversed([visit.node_id for visit in _upwards(self._ctx)]))
+        for name, amount in counters_of_call(path, figures, partial=partial).items():
+            self.note(name, amount)
+
     def take_over(self, spent: Mapping[str, float]) -> None:
         """Have what was counted elsewhere recorded with this effect."""
         for limit, amount in spent.items():
@@ -274,13 +283,25 @@ def _upwards(ctx: NodeContext) -> Iterator[NodeContext]:
         visit = visit.frame.above
 
 
+def left(ctx: NodeContext, limit: str) -> float:
+    """How much may still be spent, by the run and by the node and those around it; infinity where nothing is limited."""
+    shares = [_share(visit, limit) - visit.record.spent.get(limit, 0) for visit in _upwards(ctx)]
+    return max(0.0, min(ctx.ledger.left(limit), *shares))
+
+
+def _share(ctx: NodeContext, limit: str) -> float:
+    """How much of a limit one visit may spend."""
+    if ctx.uses is None or limit not in ("model_calls", "tool_calls"):
+        return math.inf
+    allowed: float | None = getattr(ctx.uses, limit)
+    return math.inf if allowed is None else allowed
+
+
 def _check_uses(ctx: NodeContext, limit: str, amount: float) -> None:
-    uses = ctx.uses
-    if uses is not None and limit in ("model_calls", "tool_calls"):
-        allowed = getattr(uses, limit)
-        used = ctx.record.spent.get(limit, 0) + amount
-        if allowed is not None and used > allowed:
-            raise BudgetExceeded(limit, allowed, used, where=f"one visit of node {ctx.node_id!r}")
+    allowed = _share(ctx, limit)
+    used = ctx.record.spent.get(limit, 0) + amount
+    if used > allowed:
+        raise BudgetExceeded(limit, allowed, used, where=f"one visit of node {ctx.node_id!r}")
 
 
 def emit(

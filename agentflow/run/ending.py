@@ -134,12 +134,12 @@ async def record_end(journal: Journal, ending: Ending, ledger: Ledger) -> Ending
         elif ending.status == "suspended":
             await _record_suspension(journal, ending.error, ledger)
         else:
-            body = end_body(ending.value, ending.error, ledger.as_dict())
+            body = end_body(ending.value, ending.error, ledger.counters())
             await journal.write("ended", body, status=ending.status)
     except ContractError as error:
         # The result, or the payload of a request, has no stored form: that is how the run ends.
         failed = Ending(error=error)
-        await journal.write("ended", end_body(None, error, ledger.as_dict()), status="failed")
+        await journal.write("ended", end_body(None, error, ledger.counters()), status="failed")
         return failed
     except StoreError as error:
         if ending.status != "interrupted":

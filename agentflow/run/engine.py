@@ -16,11 +16,11 @@ from agentflow.run.blocking import wait_for
 from agentflow.run.entries import ENDED, RunInfo, StoredStatus
 from agentflow.run.facts import Fact, as_observer
 from agentflow.run.fold import state_at
+from agentflow.run.model_ports import ModelSource
 from agentflow.run.options import ResumeOptions, RunOptions, check_options
 from agentflow.run.ports import (
     Authorize,
     Clock,
-    ModelSource,
     Observer,
     Sink,
     Store,
@@ -100,12 +100,12 @@ class Engine(Generic[R]):
         # The loop's own clock is only read through anyio, which is too slow to be asked at every visit.
         self.monotonic: Callable[[], float] = time.monotonic if clock is None else clock.monotonic
         self._observers = tuple(as_observer(observer) for observer in observers)
-        self._named_models = dict(models or {})
+        self._named_models = dict(models) if isinstance(models, Mapping) else models
         self._tools = tuple(tools)
         self._tool_source: ToolSource | None = None
         # What is given is looked at now: a model or a tool that cannot be used must not wait for a run to say so.
         self.models: ModelSource = NoModels()
-        if model is not None or self._named_models:
+        if model is not None or models is not None:
             self.models = load("models")(model, self._named_models)
         if self._tools:
             self._tool_source = load("tools")(self._tools)
@@ -188,8 +188,15 @@ class Engine(Generic[R]):
         Raises:
             RuntimeError: A loop is running in this thread; there, `await engine.run(…)`.
         """
-        value: R = wait_for(self.run, input, options)
+        value: R = wait_for(self._run_alone, input, options)
         return value
+
+    async def _run_alone(self, input: Mapping[str, Any] | None, **options: Any) -> R:
+        # The loop ends with the run, and whatever is connected in it.
+        try:
+            return await self.run(input, **options)
+        finally:
+            await self.models.close()
 
     def cancel(self, run_id: str, reason: object = None) -> Awaitable[bool]:
         """Cancel a run by its id, running here or waiting in the store; awaited, it tells whether there was one to cancel.
@@ -311,7 +318,7 @@ class Engine(Generic[R]):
 
     def rebind(self, *, model: Any) -> None:
         """Bind another default model: the next run uses it, a running one keeps its own."""
-        self.models = load("models")(model, self._named_models)
+        self.models = load("models")(model, self._named_models, before=self.models)
 
     async def drain(self, deadline: float) -> None:
         """Stop in good order: visits under way may finish, then every run is left at its last record, `interrupted`.
@@ -331,6 +338,7 @@ class Engine(Generic[R]):
         self.closed = True
         for run in self._roster.all():
             await run.stop("the engine was closed")
+        await self.models.close()
         if self.store is not None and self._entered:
             await self.store.close()
 

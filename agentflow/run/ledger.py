@@ -8,6 +8,7 @@ from typing import Final
 
 from agentflow.errors import BudgetExceeded
 from agentflow.graph.limits import Budget
+from agentflow.run.usage import Usage, is_usage, usage_by_path
 
 __all__ = ["Ledger"]
 
@@ -106,6 +107,21 @@ class Ledger:
             ledger = ledger._parent
         if passed is not None:
             raise BudgetExceeded(limit, *passed)
+
+    @property
+    def usage(self) -> Usage:
+        """What all model calls have used, failed and cancelled ones included."""
+        return Usage.total(self.usage_by_path.values())
+
+    @property
+    def usage_by_path(self) -> Mapping[str, Usage]:
+        """The same for each node that has called a model, by the ids of the nodes that lead to it, as in `agent/model`."""
+        return usage_by_path(self._used)
+
+    def counters(self) -> dict[str, float]:
+        """Everything that is counted, as a journal keeps it: what was spent, and what model calls have used."""
+        usage = {name: amount for name, amount in self._used.items() if is_usage(name)}
+        return self.as_dict() | usage
 
     def restore(self, used: Mapping[str, float]) -> None:
         """Start from what a run had spent before it was interrupted."""

@@ -6,7 +6,6 @@ Adapters live in other layers and are tried against one conformance suite a port
 from __future__ import annotations
 
 from collections.abc import (
-    AsyncIterator,
     Awaitable,
     Callable,
     Collection,
@@ -14,7 +13,6 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -30,12 +28,9 @@ if TYPE_CHECKING:
 __all__ = [
     "Clock",
     "Invocation",
-    "ModelCalls",
-    "ModelSource",
     "Observer",
     "Receipt",
     "Reply",
-    "ReplyStream",
     "Sink",
     "Store",
     "SystemClock",
@@ -200,6 +195,7 @@ class Invocation:
         partial: Whether `usage` may be less than what was really used.
         finish_reason: Why a model stopped; `None` for a tool, or when it did not get so far.
         seconds: How long it took.
+        tries: How many requests it took, retries and fallbacks included.
     """
 
     id: str
@@ -210,14 +206,19 @@ class Invocation:
     partial: bool = False
     finish_reason: str | None = None
     seconds: float = 0.0
+    tries: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a model call gives: the `value` that the transport parsed, and the `invocation` that tells of the call."""
+    """What a model call gives: the `value` that the transport parsed, and the `invocation` that tells of the call.
+
+    `corrected` are the calls before it, of which the answers were not valid and went back to the model.
+    """
 
     value: Any
     invocation: Invocation
+    corrected: tuple[Invocation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,70 +227,6 @@ class Receipt:
 
     value: Any
     invocation: Invocation
-
-
-class ReplyStream(Protocol):
-    """The chunks of one model call as they come, and its reply when they have all come."""
-
-    def __aiter__(self) -> AsyncIterator[Any]:
-        """The chunks."""
-        ...
-
-    async def __anext__(self) -> Any:
-        """The next chunk."""
-        ...
-
-    async def reply(self) -> Reply:
-        """Take the chunks that are left, and return what `ModelCalls.invoke` would have returned."""
-        ...
-
-
-class ModelCalls(Protocol):
-    """The models as one visit sees them."""
-
-    async def invoke(
-        self,
-        input: Any,
-        *,
-        transport: Any = "text",
-        model: str | None = None,
-        instructions: str | None = None,
-        tools: Iterable[Any] = (),
-        tool_choice: str | None = None,
-        max_output_tokens: int | None = None,
-        parameters: Mapping[str, Any] | None = None,
-    ) -> Reply:
-        """Make one model call and return its parsed value.
-
-        Args:
-            input: A text, a message, or a list of them.
-            transport: What the value is to be: the name of a registered transport, or a transport.
-            model: The name of a registered model; default: the engine's own.
-            instructions: A system text that goes before the input.
-            tools: What is offered to the model: tools, tool specs, or ids of registered tools.
-            tool_choice: `auto`, `none`, `required`, or the id of an offered tool.
-            max_output_tokens: How long the answer may be, in the model's tokens.
-            parameters: Whatever else the provider understands, by name.
-        """
-        ...
-
-    def stream(
-        self,
-        input: Any,
-        *,
-        transport: Any = "text",
-        model: str | None = None,
-        instructions: str | None = None,
-        tools: Iterable[Any] = (),
-        tool_choice: str | None = None,
-        max_output_tokens: int | None = None,
-        parameters: Mapping[str, Any] | None = None,
-    ) -> AbstractAsyncContextManager[ReplyStream]:
-        """Make one model call and hand out its chunks as they come: `async with ctx.model.stream(…) as stream`.
-
-        Takes what `invoke` takes. Leaving the block early ends the call.
-        """
-        ...
 
 
 class ToolCalls(Protocol):
@@ -315,14 +252,6 @@ class ToolCalls(Protocol):
 
     def specs(self, names: Iterable[str] | None = None) -> tuple[Any, ...]:
         """What a model is told of the tools `names`; default: of all."""
-        ...
-
-
-class ModelSource(Protocol):
-    """The models of an engine."""
-
-    def bind(self, ctx: NodeContext) -> ModelCalls:
-        """The models, tied to the cancel, the budget and the facts of one visit."""
         ...
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from agentflow.run.ports import ModelCalls
+from agentflow.run.model_ports import ModelCalls
 
 if TYPE_CHECKING:
     from agentflow.run.context import NodeContext
@@ -14,7 +14,7 @@ __all__ = ["NoModels", "load", "load_store"]
 
 # By name and not by import: the layers that make these stand above this one.
 _BUILTIN = {
-    "models": "agentflow.models.calls:models_of",
+    "models": "agentflow.models.source:models_of",
     "tools": "agentflow.tools.calls:tools_of",
 }
 
@@ -41,6 +41,9 @@ class NoModels:
         """Models of which every call says that there is none."""
         calls: ModelCalls = load("models")(None, {}).bind(ctx)
         return calls
+
+    async def close(self) -> None:
+        """Nothing to give back."""
 
 
 _STORES = {

@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from agentflow.graph.workflow import Workflow
     from agentflow.run.engine import Engine
     from agentflow.run.journal import Journal
-    from agentflow.run.ports import Clock, ModelSource, Observer, Sink
+    from agentflow.run.model_ports import ModelSource
+    from agentflow.run.ports import Clock, Observer, Sink
 
 __all__ = ["Run", "Status"]
 
@@ -311,8 +312,8 @@ class Run(Generic[R]):
         return await self._frame.execute(input)
 
     def used(self) -> dict[str, float]:
-        """What the run, and everything below it, has spent up to now."""
-        return self.ledger.as_dict() | {"seconds": self.seconds}
+        """What the run, and everything below it, has spent up to now, with what its model calls have used."""
+        return self.ledger.counters() | {"seconds": self.seconds}
 
     @property
     def seconds(self) -> float:

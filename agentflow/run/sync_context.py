@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import anyio
@@ -15,6 +16,7 @@ from agentflow.run.thread import in_thread
 
 if TYPE_CHECKING:
     from agentflow.run.context import NodeContext
+    from agentflow.run.model_ports import Measurement, PreparedCall
     from agentflow.run.ports import Receipt, Reply
 
 __all__ = ["SyncContext"]
@@ -81,12 +83,36 @@ class SyncModelCalls:
 
     def invoke(self, input: Any, **options: Any) -> Reply:
         """As `ctx.model.invoke`."""
+        prepared = options.get("prepared")
+        if isinstance(prepared, SyncPrepared):
+            options["prepared"] = prepared.call
 
         async def invoke() -> Reply:
             return await self._ctx.model.invoke(input, **options)
 
         reply: Reply = _wait(self._ctx, invoke)
         return reply
+
+    def prepare(self, **options: Any) -> SyncPrepared:
+        """As `ctx.model.prepare`; what it gives is measured in the same way, and given to `invoke`."""
+        return SyncPrepared(
+            self._ctx, _call(self._ctx, partial(self._ctx.model.prepare, **options))
+        )
+
+
+class SyncPrepared:
+    """A prepared call, for code in a worker thread."""
+
+    __slots__ = ("_ctx", "call")
+
+    def __init__(self, ctx: NodeContext, call: PreparedCall) -> None:
+        self._ctx = ctx
+        self.call = call
+
+    def measure(self, input: Any) -> Measurement:
+        """As the prepared call's own `measure`."""
+        found: Measurement = _wait(self._ctx, self.call.measure, input)
+        return found
 
 
 class SyncToolCalls:

@@ -31,7 +31,7 @@ from agentflow.messages import (
     user,
 )
 from agentflow.models.transport import Preparation
-from agentflow.run.ports import ModelCalls, ModelSource
+from agentflow.run.model_ports import ModelCalls, ModelSource
 from agentflow.testing import FactRecorder, fake_context
 from tests.models.kit import Chunks, Scripted, Sinking, asking
 
@@ -352,7 +352,7 @@ async def test_a_retry_of_the_node_asks_the_model_again() -> None:
 
 
 def test_the_models_of_an_engine_keep_the_port_of_the_kernel() -> None:
-    from agentflow.models.calls import Models
+    from agentflow.models.source import Models
 
     source: ModelSource = Models(None, {})
     calls: ModelCalls = source.bind(fake_context())

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from agentflow import Engine, Model, define_workflow, node, route, structured
-from agentflow.models.calls import models_of
 from agentflow.models.model import as_model
+from agentflow.models.source import models_of
 from agentflow.testing import fake_context
 from tests.models.kit import Scripted, asking
 
@@ -33,6 +33,7 @@ def test_a_model_does_not_change() -> None:
         model.transports["own"] = structured(dict)
 
 
+@pytest.mark.rule("R196")
 @pytest.mark.parametrize("wrong", [object(), 3, {"stream": 1}])
 def test_what_cannot_stream_is_no_provider(wrong: Any) -> None:
     with pytest.raises(TypeError, match=r"is no provider: it has no stream\(messages, context\)"):
@@ -44,7 +45,7 @@ def test_a_counter_is_a_function() -> None:
         Model(Scripted(), counter=3)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("wrong", ["gpt-5", ":x", "openai:", ""])
+@pytest.mark.parametrize("wrong", ["gpt-5", ":x", "nowhere:", ""])
 def test_a_string_without_a_provider_says_how_to_write_one(wrong: str) -> None:
     with pytest.raises(ValueError, match="write 'provider:model'"):
         Model(wrong)
@@ -74,6 +75,44 @@ async def test_an_entry_point_is_given_what_follows_the_colon(
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [entry])
     made: Any = Model("own:model:with:colons").provider
     assert made.model == "model:with:colons"
+
+
+@pytest.mark.rule("R195")
+@pytest.mark.parametrize(
+    ("name", "model"),
+    [
+        ("own:m", "m"),
+        ("own:model:with:colons", "model:with:colons"),
+        ("own/m", "m"),
+        ("own/family/m:latest", "family/m:latest"),
+        ("own:family/m", "family/m"),
+    ],
+)
+def test_a_model_is_named_by_its_provider_and_what_follows(
+    name: str, model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = EntryPoint("own", "tests.models.test_model:make_own", "agentflow.providers")
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [entry])
+    made: Any = Model(name).provider
+    assert (made.model, Model(name).name) == (model, name)
+
+
+@pytest.mark.rule("R195")
+@pytest.mark.parametrize("name", ["family/m", "family/m:latest", "m", "own", "ow:n"])
+def test_a_string_that_names_no_installed_provider_is_an_error_that_lists_them(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = EntryPoint("own", "tests.models.test_model:make_own", "agentflow.providers")
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [entry])
+    with pytest.raises(ValueError, match="'own'"):
+        Model(name)
+
+
+def test_a_provider_without_a_model_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = EntryPoint("own", "tests.models.test_model:make_own", "agentflow.providers")
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [entry])
+    with pytest.raises(ValueError, match="names no model of the provider 'own'; write 'own:model'"):
+        Model("own:")
 
 
 def make_own(model: str) -> Any:

@@ -87,7 +87,7 @@ def test_the_schema_is_told_to_the_model_and_to_the_provider() -> None:
     preparation = structured(Report).prepare()
     assert preparation.schema is not None
     assert preparation.schema["required"] == ["title", "score"]
-    assert '"maximum": 10' in str(preparation.instructions)
+    assert '"maximum": 10' in str(preparation.in_words)
 
 
 @pytest.mark.rule("R237")
