@@ -1,7 +1,7 @@
 """The form of a structured answer: how a model is held to a JSON schema, by the best way that its provider has.
 
 A provider says which way that is by its attribute `structured`: `schema` where the vendor holds the answer to a schema,
-`tool` where a forced tool call does, and `prompt`, the last way, where the model is only told.
+`tool` where a forced tool call does, and `prompt`, the last way, where the model is only told; or by a function of the schema.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from agentflow.messages.part import TextPart
 from agentflow.messages.surrogates import whole_text
 from agentflow.messages.tool_spec import ToolSpec
 
-__all__ = ["AnswerForm", "AnswerReader", "StructuredWay", "form_of"]
+__all__ = ["PLAIN", "AnswerForm", "AnswerReader", "StructuredWay", "form_of"]
 
 StructuredWay = Literal["schema", "tool", "prompt"]
 """How a provider gets answers that keep to a JSON schema."""
@@ -101,13 +101,12 @@ def _unwrapped(text: str) -> str:
     return json.dumps(value[_ONLY], ensure_ascii=False) if whole else text
 
 
-_PLAIN: Final = AnswerForm()
+PLAIN: Final = AnswerForm()
+"""The form of an answer that keeps to no schema."""
 
 
-def form_of(way: StructuredWay, schema: Mapping[str, Any] | None) -> AnswerForm:
-    """The form of an answer that keeps to `schema`, or of any answer, at a provider with that way."""
-    if schema is None:
-        return _PLAIN
+def form_of(way: StructuredWay, schema: Mapping[str, Any]) -> AnswerForm:
+    """The form of an answer that keeps to `schema`, at a provider with that way."""
     if way == "prompt":
         return AnswerForm(schema=schema, told=True)
     wrapped = schema.get("type") != "object"

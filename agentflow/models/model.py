@@ -117,11 +117,11 @@ class Model:
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a Model does not change: make another one with another {name}")
 
-    @property
-    def structured(self) -> StructuredWay:
+    def structured(self, schema: Mapping[str, Any]) -> StructuredWay:
         """How the provider gets answers that keep to a JSON schema."""
-        way: StructuredWay = getattr(self.provider, "structured", "prompt")
-        return way
+        way: Any = getattr(self.provider, "structured", "prompt")
+        found: StructuredWay = way(schema) if callable(way) else way
+        return found
 
     @property
     def reports(self) -> Collection[str]:

@@ -50,8 +50,14 @@ class ModelContext:
 class Provider(Protocol):
     """Whatever can answer: one method. It holds nothing of a call, so that many calls may use it at the same time.
 
-    A provider may also have a `name`, and `reports`: the names of the usage figures that it tells of every call that ends
-    well, as `UsageChunk` names them. Limits of tokens and cost can only be kept with figures that are counted or reported.
+    A provider may also have
+
+    - a `name`, for facts and receipts;
+    - `reports`: the names of the usage figures that it tells of every call that ends well, as `UsageChunk` names them; limits of
+      tokens and cost can only be kept with figures that are counted or reported;
+    - `structured`: how it gets answers that keep to a JSON schema, as `answer_form` tells; default: `prompt`;
+    - `vendor` and `model`: the names by which its price is looked up;
+    - `aclose()`: gives back the connections that it holds in the loop that is running.
     """
 
     def stream(self, messages: Sequence[Message], context: ModelContext) -> AsyncIterator[Chunk]:

@@ -11,7 +11,7 @@ from agentflow.errors import ContractError
 from agentflow.graph.frozen import freeze
 from agentflow.messages.message import Message, as_messages, system, user
 from agentflow.messages.tool_spec import ToolSpec
-from agentflow.models.answer_form import AnswerForm, form_of
+from agentflow.models.answer_form import PLAIN, AnswerForm, form_of
 from agentflow.models.model import Model
 from agentflow.models.transport import Preparation, Transport
 
@@ -89,7 +89,8 @@ class ModelRequest:
     @cached_property
     def form(self) -> AnswerForm:
         """How the answer is asked for."""
-        return form_of(self.model.structured, self.draft.preparation.schema)
+        schema = self.draft.preparation.schema
+        return PLAIN if schema is None else form_of(self.model.structured(schema), schema)
 
     @cached_property
     def messages(self) -> tuple[Message, ...]:

@@ -13,15 +13,21 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import anyio
 
-from agentflow.errors import ModelError
+from agentflow.errors import (
+    ModelDenied,
+    ModelError,
+    ModelRateLimited,
+    ModelRequestRefused,
+    ModelUnavailable,
+)
 from agentflow.messages.chunk import Chunk, FinishChunk, UsageChunk
 from agentflow.messages.collector import Collector
 from agentflow.messages.message import Message, assistant, system, tool_result, user
-from agentflow.messages.part import ToolCall
+from agentflow.messages.part import FilePart, ToolCall
 from agentflow.messages.tool_spec import ToolSpec
 from agentflow.models.ports import ModelContext, Provider
 from agentflow.run.signal import CancelSignal
@@ -41,6 +47,8 @@ class Scenario:
         length: Whether it stops because its output limit is reached.
         fails: Whether it fails, after everything else was sent.
         cut: Whether the connection ends before the answer does.
+        refuses: Why it takes no request at all: the key is wrong (`denied`), too much was asked in too short a time
+            (`limited`, to be asked again after 7 seconds), it is down (`unavailable`), or the request is wrong (`refused`).
     """
 
     text: str = ""
@@ -50,8 +58,10 @@ class Scenario:
     length: bool = False
     fails: bool = False
     cut: bool = False
+    refuses: Refusal | None = None
 
 
+Refusal = Literal["denied", "limited", "unavailable", "refused"]
 MakeProvider = Callable[[Scenario], Provider]
 
 
@@ -77,6 +87,11 @@ class ProviderCheck:
 
 _checks: list[ProviderCheck] = []
 
+SCHEMA = {
+    "type": "object",
+    "properties": {"word": {"type": "string"}, "count": {"type": "integer"}},
+    "required": ["word"],
+}
 TOOLS = (
     ToolSpec(
         "look_up",
@@ -84,6 +99,10 @@ TOOLS = (
         {"type": "object", "properties": {"word": {"type": "string"}}, "required": ["word"]},
     ),
     ToolSpec("now", "Tell the time.", {"type": "object", "properties": {}}),
+)
+ODD_TOOLS = (
+    ToolSpec("files.read", "Read a file.", {"type": "object", "properties": {}}),
+    ToolSpec("files_read", "Read another file.", {"type": "object", "properties": {}}),
 )
 PROMPT = (system("Be brief."), user("What is it?"))
 
@@ -94,23 +113,20 @@ def _check(check: Callable[[MakeProvider], Awaitable[None]]) -> Callable[..., Aw
     return check
 
 
-def _context(*, tools: tuple[ToolSpec, ...] = ()) -> ModelContext:
+def _context(**options: Any) -> ModelContext:
     return ModelContext(
         signal=CancelSignal(),
         run_id="run",
         node_id="node",
         call_id="run/node#1/model:1.1",
-        tools=tools,
+        **options,
     )
 
 
 async def _chunks(
-    provider: Provider,
-    messages: tuple[Message, ...] = PROMPT,
-    *,
-    tools: tuple[ToolSpec, ...] = (),
+    provider: Provider, messages: tuple[Message, ...] = PROMPT, **options: Any
 ) -> list[Chunk]:
-    return [chunk async for chunk in provider.stream(messages, _context(tools=tools))]
+    return [chunk async for chunk in provider.stream(messages, _context(**options))]
 
 
 def _collected(chunks: list[Chunk]) -> Collector:
@@ -177,6 +193,44 @@ async def a_conversation_with_tools_is_understood(make: MakeProvider) -> None:
 
 
 @_check
+async def a_tool_is_offered_whatever_its_id(make: MakeProvider) -> None:
+    """An id that the other side would not take comes back as it was given, and is not mixed up with a similar one."""
+    for tool in ODD_TOOLS:
+        wanted = make(Scenario(calls=((tool.name, {}),)))
+        message = _collected(
+            await _chunks(wanted, tools=ODD_TOOLS, tool_choice=tool.name)
+        ).message()
+        assert [call.name for call in message.tool_calls] == [tool.name]
+
+
+@_check
+async def everything_that_may_be_asked_is_understood(make: MakeProvider) -> None:
+    """A schema, an output limit and every tool choice can be sent."""
+    text = '{"word": "a"}'
+    asked = await _chunks(make(Scenario(text=text)), output_schema=SCHEMA, max_output_tokens=9)
+    assert _collected(asked).message().text == text
+    for choice in ("auto", "none", "required", "look_up"):
+        chunks = await _chunks(make(Scenario(text="Hi.")), tools=TOOLS, tool_choice=choice)
+        assert _collected(chunks).message().text == "Hi."
+
+
+@_check
+async def a_file_is_sent_or_refused(make: MakeProvider) -> None:
+    """An image by content or by address is sent with the text, or refused as a request; it is never left out."""
+    for image in (
+        FilePart("image/png", b"\x89PNG"),
+        FilePart("image/png", url="https://example.org/a.png"),
+    ):
+        try:
+            chunks = await _chunks(
+                make(Scenario(text="A dot.")), (user("What is it?", files=[image]),)
+            )
+        except ModelRequestRefused:
+            continue
+        assert _collected(chunks).message().text == "A dot."
+
+
+@_check
 async def reasoning_is_no_text(make: MakeProvider) -> None:
     """What the model says to itself never shows in what it says."""
     message = _collected(
@@ -231,6 +285,25 @@ async def a_cut_answer_never_looks_whole(make: MakeProvider) -> None:
         # What the provider itself raises becomes a ModelError one level up.
         return
     raise AssertionError("a cut answer looked like a whole one")
+
+
+@_check
+async def a_refusal_is_told_by_its_kind(make: MakeProvider) -> None:
+    """Whether another try may help is told by the error, and after which time."""
+    kinds: dict[Refusal, type[ModelError]] = {
+        "denied": ModelDenied,
+        "limited": ModelRateLimited,
+        "unavailable": ModelUnavailable,
+        "refused": ModelRequestRefused,
+    }
+    for refuses, kind in kinds.items():
+        try:
+            await _chunks(make(Scenario(refuses=refuses)))
+        except kind as error:
+            after = error.retry_after if isinstance(error, ModelRateLimited) else None
+            assert after == (7 if refuses == "limited" else None)
+            continue
+        raise AssertionError(f"{refuses!r} was not told by {kind.__name__}")
 
 
 @_check

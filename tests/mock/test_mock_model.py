@@ -12,7 +12,16 @@ import pytest
 from hypothesis import given, strategies as st
 from pydantic import BaseModel
 
-from agentflow import CancelSignal, ModelContext, ModelError, tool
+from agentflow import (
+    CancelSignal,
+    ModelContext,
+    ModelDenied,
+    ModelError,
+    ModelRateLimited,
+    ModelRequestRefused,
+    ModelUnavailable,
+    tool,
+)
 from agentflow.messages import (
     Chunk,
     Collector,
@@ -62,6 +71,14 @@ async def said(model: MockModel, *messages: Message | str) -> Message:
     return collector.message()
 
 
+REFUSALS: dict[str, Exception] = {
+    "denied": ModelDenied("401"),
+    "limited": ModelRateLimited("429", retry_after=7),
+    "unavailable": ModelUnavailable("503"),
+    "refused": ModelRequestRefused("400"),
+}
+
+
 def model_of(scenario: Scenario) -> MockModel:
     usage = None
     if scenario.usage is not None:
@@ -72,7 +89,7 @@ def model_of(scenario: Scenario) -> MockModel:
         reasoning=scenario.reasoning,
         usage=usage,
         finish="length" if scenario.length else None,
-        error=OSError("reset") if scenario.fails else None,
+        error=OSError("reset") if scenario.fails else REFUSALS.get(scenario.refuses or ""),
         fault="cut" if scenario.cut else None,
     )
     return MockModel([Rule(reply=reply)], chunking=Chunking("chars", 7, seed=1))

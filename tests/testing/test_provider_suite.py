@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from agentflow import ModelError, ModelRateLimited
 from agentflow.messages import (
     FinishChunk,
     ReasoningChunk,
@@ -54,6 +55,17 @@ SINS: list[tuple[str, Callable[[Scenario, int], list[Any]]]] = [
         ],
     ),
     ("a_conversation_with_tools_is_understood", lambda s, _: [OSError("400 bad history")]),
+    (
+        "a_tool_is_offered_whatever_its_id",
+        lambda s, _: [
+            ToolCallChunk(0, "c", s.calls[0][0].replace(".", "_"), "{}"),
+            FinishChunk("tool_calls"),
+        ],
+    ),
+    ("everything_that_may_be_asked_is_understood", lambda s, _: [OSError("400 bad parameter")]),
+    ("a_file_is_sent_or_refused", lambda s, _: [TextChunk("I see nothing."), FinishChunk()]),
+    ("a_refusal_is_told_by_its_kind", lambda s, _: [ModelError("503")]),
+    ("a_refusal_is_told_by_its_kind", lambda s, _: [ModelRateLimited("429", retry_after=1)]),
     ("reasoning_is_no_text", lambda s, _: [TextChunk(s.reasoning + s.text), FinishChunk()]),
     ("usage_is_told_as_it_was_reported", text_and_end),
     (
@@ -84,7 +96,7 @@ SINS: list[tuple[str, Callable[[Scenario, int], list[Any]]]] = [
 async def test_a_check_refuses_a_provider_that_breaks_its_promise(
     name: str, script: Callable[[Scenario, int], list[Any]]
 ) -> None:
-    with pytest.raises((AssertionError, OSError)):
+    with pytest.raises((AssertionError, OSError, ModelError)):
         await CHECKS[name](lambda scenario: Careless(scenario, script))
 
 

@@ -1,0 +1,151 @@
+"""Failures: what SDKs raise and servers tell, as errors of one tree.
+
+The SDKs of the vendors are made by one generator, so their errors have the same names and attributes; what their HTTP client
+raises in the middle of a stream is known by the names of its classes too. So nothing of them is imported here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any, Final
+
+from agentflow.errors import (
+    ModelDenied,
+    ModelError,
+    ModelRateLimited,
+    ModelRequestRefused,
+    ModelTimeout,
+    ModelUnavailable,
+)
+
+__all__ = ["cut_off", "failure_of", "told_failure"]
+
+_LATE: Final = {
+    *("APITimeoutError", "TimeoutException", "TimeoutError"),
+    *("ModelTimeoutError", "ModelRequestTimeout"),
+}
+_LOST: Final = {
+    *("APIConnectionError", "TransportError", "ConnectionError", "SSLError", "EndOfStream"),
+    *("ModelConnectionError", "ModelUnavailableError", "ModelServerError"),
+}
+
+_STATUS_OF_TYPE: Final = {
+    "authentication_error": 401,
+    "billing_error": 402,
+    "insufficient_quota": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "timeout_error": 504,
+    "request_too_large": 413,
+    "context_length_exceeded": 400,
+    "invalid_request_error": 400,
+    "invalid_prompt": 400,
+    "rate_limit_error": 429,
+    "rate_limit_exceeded": 429,
+    "api_error": 500,
+    "server_error": 500,
+    "internal_server_error": 500,
+    "overloaded_error": 529,
+}
+"""What servers tell in the middle of a stream, where there is no status any more."""
+
+
+def cut_off() -> ModelUnavailable:
+    """The error of a stream that ended before the answer did."""
+    return ModelUnavailable("the connection ended before the answer did; nothing of it is used")
+
+
+def failure_of(error: Exception, *, said_by: str) -> ModelError:
+    """What an SDK raised, as one of our errors.
+
+    Args:
+        error: What was raised.
+        said_by: Whom the message names.
+    """
+    if isinstance(error, ModelError):
+        return error
+    status = getattr(error, "status_code", None)
+    if isinstance(status, int):
+        headers = getattr(getattr(error, "response", error), "headers", None) or {}
+        text, kind = _told(getattr(error, "body", None))
+        return _of_status(status, kind, f"{said_by} answered {status}: {text or error}", headers)
+    names = {cls.__name__ for cls in type(error).__mro__}
+    text = f"{said_by}: {_name_of(error)}"
+    if names & _LATE:
+        return ModelTimeout(text)
+    if names & _LOST:
+        return ModelUnavailable(text)
+    return ModelError(text)
+
+
+def told_failure(body: Any, *, said_by: str) -> ModelError:
+    """What a server told in the middle of a stream, as one of our errors."""
+    text, kind = _told(body)
+    message = f"{said_by} failed in the middle of the answer: {text or body}"
+    status = _STATUS_OF_TYPE.get(kind)
+    if status is None and kind.isdecimal():
+        status = int(kind)
+    return ModelError(message) if status is None else _of_status(status, kind, message, {})
+
+
+def _of_status(status: int, kind: str, message: str, headers: Mapping[str, str]) -> ModelError:
+    after = _retry_after(headers)
+    if status in (401, 402, 403) or kind in ("insufficient_quota", "billing_error"):
+        return ModelDenied(message, status=status)
+    if status == 429:
+        return ModelRateLimited(message, status=status, retry_after=after)
+    if status in (408, 504):
+        return ModelTimeout(message, status=status, retry_after=after)
+    # 409 is a lock that was not got in time, 425 a request that came too early.
+    if status in (409, 425) or status >= 500:
+        return ModelUnavailable(message, status=status, retry_after=after)
+    if 400 <= status < 500:
+        return ModelRequestRefused(message, status=status)
+    return ModelError(message, status=status)
+
+
+def _told(body: Any) -> tuple[str, str]:
+    """The message and the kind of an error, as a server tells them."""
+    if isinstance(body, Mapping) and isinstance(body.get("error"), Mapping | str):
+        body = body["error"]
+    if isinstance(body, str):
+        return body, ""
+    if not isinstance(body, Mapping):
+        return "", ""
+    text = body.get("message")
+    kinds = [str(body[key]) for key in ("code", "type") if body.get(key)]
+    known = [kind for kind in kinds if kind in _STATUS_OF_TYPE]
+    kind = (known or kinds or [""])[0]
+    return text if isinstance(text, str) else "", kind
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    """How long to wait, from `retry-after-ms`, or `retry-after` as seconds or as a date."""
+    for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
+        text = headers.get(name)
+        if text is None:
+            continue
+        try:
+            seconds = float(text) / unit
+        except ValueError:
+            continue
+        if math.isfinite(seconds):
+            return max(0.0, seconds)
+    try:
+        moment = parsedate_to_datetime(headers.get("retry-after", ""))
+    except (TypeError, ValueError):
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return max(0.0, (moment - datetime.now(UTC)).total_seconds())
+
+
+def _name_of(error: Exception) -> str:
+    cause = error.__cause__
+    text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    if cause is not None and str(cause):
+        return f"{text} ({type(cause).__name__}: {cause})"
+    return text
