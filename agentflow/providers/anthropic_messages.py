@@ -110,7 +110,7 @@ class AnthropicMessages:
             create = self._clients.get().messages.with_streaming_response.create
             async with (
                 create(**request) as response,
-                aclosing(events_of(response.http_response.aiter_bytes())) as events,
+                aclosing(events_of(response.http_response)) as events,
             ):
                 async for event in events:
                     for chunk in answer.take(event.json(), said_by=said_by):

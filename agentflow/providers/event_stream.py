@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import AsyncGenerator, AsyncIterable, Iterator
-from contextlib import aclosing
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import anyio
 
@@ -97,6 +97,18 @@ class EventReader:
         return Event(name, "\n".join(data)) if data else None
 
 
+class Body(Protocol):
+    """What HTTP clients have in common."""
+
+    def aiter_bytes(self) -> AsyncGenerator[bytes, None]:
+        """The body in pieces."""
+        ...
+
+    async def aclose(self) -> None:
+        """Give the connection back, whatever has come."""
+        ...
+
+
 async def read_to_end(events: AsyncIterable[Event]) -> None:
     """Read what follows the end of an answer, which is nothing: only a connection that was read to its end is used again.
 
@@ -107,10 +119,18 @@ async def read_to_end(events: AsyncIterable[Event]) -> None:
             pass
 
 
-async def events_of(pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[Event, None]:
-    """The events of a stream of bytes, which is closed with them."""
+async def events_of(body: Body) -> AsyncGenerator[Event, None]:
+    """The events of the body of a response, which is closed with them."""
     reader = EventReader()
-    async with aclosing(pieces):
+    pieces = body.aiter_bytes()
+    try:
         async for piece in pieces:
             for event in reader.feed(piece):
                 yield event
+    finally:
+        await body.aclose()
+        # Below it are more generators than close each other, and trio minds one that is left in the middle. On a closed
+        # connection they come to their end by themselves.
+        with suppress(Exception):
+            async for _ in pieces:
+                pass

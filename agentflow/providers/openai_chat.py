@@ -155,7 +155,7 @@ async def _bodies(response: Any) -> AsyncGenerator[Any, None]:
         yield _whole(await response.read())
         yield None
         return
-    async with aclosing(events_of(response.http_response.aiter_bytes())) as events:
+    async with aclosing(events_of(response.http_response)) as events:
         async for event in events:
             if event.data.strip() != "[DONE]":
                 yield event.json()
