@@ -5,9 +5,9 @@ from __future__ import annotations
 import traceback
 from collections.abc import Iterator
 
-from agentflow.cli.frames import is_engine
+from agentflow.cli.frames import is_authors, is_engine
 from agentflow.cli.styled import Line
-from agentflow.errors import AgentflowError, RunCancelled, RunInterrupted
+from agentflow.errors import AgentflowError, ModelError, RunCancelled, RunInterrupted
 
 __all__ = ["failure_lines"]
 
@@ -60,6 +60,9 @@ def _trimmed(trace: traceback.TracebackException) -> traceback.TracebackExceptio
     for inner in (trace.__cause__, trace.__context__, *(trace.exceptions or ())):
         if inner is not None:
             _trimmed(inner)
+    if trace.exc_type is not None and issubclass(trace.exc_type, ModelError):
+        # What a vendor's client went through is told by the message; a provider of the author's own is the author's code.
+        _drop_foreign_cause(trace)
     # An error of the engine's own checks says what there is to say in its message.
     if trace.__cause__ is not None and not _has_lines(trace.__cause__):
         trace.__cause__ = None
@@ -67,6 +70,16 @@ def _trimmed(trace: traceback.TracebackException) -> traceback.TracebackExceptio
     if trace.__context__ is not None and not _has_lines(trace.__context__):
         trace.__context__ = None
     return trace
+
+
+def _drop_foreign_cause(trace: traceback.TracebackException) -> None:
+    inner = trace.__cause__
+    while inner is not None:
+        if any(is_authors(frame.filename) for frame in inner.stack):
+            return
+        inner = inner.__cause__ or inner.__context__
+    trace.__cause__ = None
+    trace.__suppress_context__ = True
 
 
 def _has_lines(trace: traceback.TracebackException) -> bool:

@@ -9,7 +9,7 @@ from types import TracebackType
 
 import agentflow
 
-__all__ = ["authors_frames", "is_engine"]
+__all__ = ["authors_frames", "is_authors", "is_engine"]
 
 _PACKAGE = Path(agentflow.__file__).parent
 _STANDARD = Path(sysconfig.get_path("stdlib"))
@@ -29,13 +29,12 @@ def is_engine(file: str) -> bool:
 
 def authors_frames(trace: TracebackType | None) -> list[traceback.FrameSummary]:
     """The frames in files that are neither the engine's nor installed, outermost first."""
-    return [
-        frame
-        for frame in traceback.extract_tb(trace)
-        if not is_engine(frame.filename)
-        and not _is_installed(Path(frame.filename))
-        and not frame.filename.startswith("<")
-    ]
+    return [frame for frame in traceback.extract_tb(trace) if is_authors(frame.filename)]
+
+
+def is_authors(file: str) -> bool:
+    """Whether a file is neither the engine's nor installed."""
+    return not (is_engine(file) or _is_installed(Path(file)) or file.startswith("<"))
 
 
 def _is_installed(path: Path) -> bool:

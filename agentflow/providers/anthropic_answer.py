@@ -49,14 +49,14 @@ class AnthropicAnswer:
         self._inputs: dict[int, str] = {}
         self.end: FinishChunk | None = None
 
-    def take(self, body: Any, *, said_by: str) -> Iterator[Chunk]:
+    def take(self, body: Any) -> Iterator[Chunk]:
         """What one event says.
 
         Raises:
             ModelError: It is an error, or nothing that this API sends.
         """
         if not isinstance(body, Mapping):
-            raise ModelError(f"{said_by} sent {body!r}, which is no event")
+            raise ModelError(f"the server sent {body!r}, which is no event")
         match body.get("type"):
             case "message_start":
                 message = details(body, "message")
@@ -77,11 +77,11 @@ class AnthropicAnswer:
             case "message_stop":
                 self.end = FinishChunk(_REASONS.get(self._reason or "", "other"))
             case "error":
-                raise told_failure(body, said_by=said_by)
+                raise told_failure(body)
             case _:
                 # `ping`, and what later versions add.
                 if body.get("error"):
-                    raise told_failure(body, said_by=said_by)
+                    raise told_failure(body)
 
     def _begun(self, block: Mapping[str, Any], index: int) -> Iterator[Chunk]:
         match block.get("type"):

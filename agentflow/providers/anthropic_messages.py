@@ -104,7 +104,6 @@ class AnthropicMessages:
         """
         names = ToolNames(context.tools)
         answer = AnthropicAnswer(names)
-        said_by = f"the server of {self.name!r}"
         try:
             request = self._request(messages, context, names)
             create = self._clients.get().messages.with_streaming_response.create
@@ -113,12 +112,12 @@ class AnthropicMessages:
                 aclosing(events_of(response.http_response)) as events,
             ):
                 async for event in events:
-                    for chunk in answer.take(event.json(), said_by=said_by):
+                    for chunk in answer.take(event.json()):
                         yield chunk
                     if answer.end is not None:
                         await read_to_end(events)
         except Exception as error:
-            raise failure_of(error, said_by=said_by) from error
+            raise failure_of(error) from error
         if answer.end is None:
             raise cut_off()
         yield answer.end
@@ -133,7 +132,7 @@ class AnthropicMessages:
             asked = self._asked(messages, tools, ToolNames(tools))
             counted = await self._clients.get().messages.count_tokens(**asked)
         except Exception as error:
-            raise failure_of(error, said_by=f"the server of {self.name!r}") from error
+            raise failure_of(error) from error
         return counted.input_tokens
 
     def _asked(

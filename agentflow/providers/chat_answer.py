@@ -58,7 +58,7 @@ class ChatAnswer:
         """Whether the answer has come to its end."""
         return self.done or (self._end == "finish_reason" and self._reason is not None)
 
-    def take(self, body: Any, *, said_by: str) -> Iterator[Chunk]:
+    def take(self, body: Any) -> Iterator[Chunk]:
         """What one piece says; `None` is the frame that ends them.
 
         Raises:
@@ -68,9 +68,9 @@ class ChatAnswer:
             self.done = True
             return
         if not isinstance(body, Mapping):
-            raise ModelError(f"{said_by} sent {body!r}, which is no piece of an answer")
+            raise ModelError(f"the server sent {body!r}, which is no piece of an answer")
         if body.get("error"):
-            raise told_failure(body, said_by=said_by)
+            raise told_failure(body)
         # With several choices only the first is the answer; some servers send pieces without any.
         for choice in body.get("choices") or ():
             if isinstance(choice, Mapping) and not choice.get("index"):

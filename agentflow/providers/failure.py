@@ -58,33 +58,27 @@ def cut_off() -> ModelUnavailable:
     return ModelUnavailable("the connection ended before the answer did; nothing of it is used")
 
 
-def failure_of(error: Exception, *, said_by: str) -> ModelError:
-    """What an SDK raised, as one of our errors.
-
-    Args:
-        error: What was raised.
-        said_by: Whom the message names.
-    """
+def failure_of(error: Exception) -> ModelError:
+    """What an SDK raised, as one of our errors."""
     if isinstance(error, ModelError):
         return error
     status = getattr(error, "status_code", None)
     if isinstance(status, int):
         headers = getattr(getattr(error, "response", error), "headers", None) or {}
         text, kind = _told(getattr(error, "body", None))
-        return _of_status(status, kind, f"{said_by} answered {status}: {text or error}", headers)
+        return _of_status(status, kind, f"the server answered {status}: {text or error}", headers)
     names = {cls.__name__ for cls in type(error).__mro__}
-    text = f"{said_by}: {_name_of(error)}"
     if names & _LATE:
-        return ModelTimeout(text)
+        return ModelTimeout(f"the server took too long: {_named(error)}")
     if names & _LOST:
-        return ModelUnavailable(text)
-    return ModelError(text)
+        return ModelUnavailable(f"the connection to the server failed: {_named(error)}")
+    return ModelError(f"what the server gave cannot be read: {_named(error)}")
 
 
-def told_failure(body: Any, *, said_by: str) -> ModelError:
+def told_failure(body: Any) -> ModelError:
     """What a server told in the middle of a stream, as one of our errors."""
     text, kind = _told(body)
-    message = f"{said_by} failed in the middle of the answer: {text or body}"
+    message = f"the server failed in the middle of the answer: {text or body}"
     status = _STATUS_OF_TYPE.get(kind)
     if status is None and kind.isdecimal():
         status = int(kind)
@@ -143,9 +137,9 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
     return max(0.0, (moment - datetime.now(UTC)).total_seconds())
 
 
-def _name_of(error: Exception) -> str:
-    cause = error.__cause__
-    text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    if cause is not None and str(cause):
-        return f"{text} ({type(cause).__name__}: {cause})"
-    return text
+def _named(error: Exception) -> str:
+    # What an SDK says of a failed connection says less than what it was made of.
+    inner = error.__cause__
+    if isinstance(inner, Exception) and str(inner):
+        error = inner
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

@@ -95,16 +95,15 @@ class OpenAIChat:
         """
         names = ToolNames(context.tools)
         answer = ChatAnswer(names, end=self.dialect.end)
-        said_by = f"the server of {self.name!r}"
         try:
             request = self._request(messages, context, names)
             create = self._clients.get().chat.completions.with_streaming_response.create
             async with create(**request) as response, aclosing(_bodies(response)) as bodies:
                 async for body in bodies:
-                    for chunk in answer.take(body, said_by=said_by):
+                    for chunk in answer.take(body):
                         yield chunk
         except Exception as error:
-            raise failure_of(error, said_by=said_by) from error
+            raise failure_of(error) from error
         if not answer.whole:
             raise cut_off()
         yield answer.finish()

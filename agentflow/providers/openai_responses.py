@@ -73,7 +73,6 @@ class OpenAIResponses:
         """
         names = ToolNames(context.tools)
         answer = ResponsesAnswer(names)
-        said_by = f"the server of {self.name!r}"
         try:
             request = self._request(messages, context, names)
             create = self._clients.get().responses.with_streaming_response.create
@@ -82,12 +81,12 @@ class OpenAIResponses:
                 aclosing(events_of(response.http_response)) as events,
             ):
                 async for event in events:
-                    for chunk in answer.take(event.json(), said_by=said_by):
+                    for chunk in answer.take(event.json()):
                         yield chunk
                     if answer.end is not None:
                         await read_to_end(events)
         except Exception as error:
-            raise failure_of(error, said_by=said_by) from error
+            raise failure_of(error) from error
         if answer.end is None:
             raise cut_off()
         yield answer.end
@@ -105,7 +104,7 @@ class OpenAIResponses:
         try:
             counted = await self._clients.get().responses.input_tokens.count(**asked)
         except Exception as error:
-            raise failure_of(error, said_by=f"the server of {self.name!r}") from error
+            raise failure_of(error) from error
         return counted.input_tokens
 
     def _request(

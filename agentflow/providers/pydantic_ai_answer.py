@@ -88,7 +88,7 @@ class BridgedAnswer:
                 if text or data is not None:
                     yield ToolCallChunk(index, arguments=text, vendor_data=data)
 
-    def finish(self, response: StreamedResponse, *, said_by: str) -> Iterator[Chunk]:
+    def finish(self, response: StreamedResponse) -> Iterator[Chunk]:
         """The figures and the end of the answer.
 
         Raises:
@@ -100,7 +100,7 @@ class BridgedAnswer:
         reason = response.finish_reason
         if reason == "error":
             raise ModelError(
-                f"{said_by} failed in the middle of the answer, and says nothing of it"
+                "the server failed in the middle of the answer, and says nothing of it"
             )
         if response.state != "complete" or not _has_ended(response):
             raise cut_off()

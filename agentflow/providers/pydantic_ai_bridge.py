@@ -79,7 +79,6 @@ class PydanticAIModel:
             )
         names = ToolNames(context.tools)
         answer = BridgedAnswer(names)
-        said_by = f"the server of {self.name!r}"
         try:
             async with model_request_stream(
                 self._model,
@@ -93,10 +92,10 @@ class PydanticAIModel:
                     async for event in events:
                         for chunk in answer.take(event):
                             yield chunk
-                for chunk in answer.finish(response, said_by=said_by):
+                for chunk in answer.finish(response):
                     yield chunk
         except Exception as error:
-            raise failure_of(error, said_by=said_by) from error
+            raise failure_of(error) from error
 
     def __repr__(self) -> str:
         return f"<PydanticAIModel {self.name!r}>"

@@ -47,14 +47,14 @@ class ResponsesAnswer:
         self._begun: set[int] = set()
         self.end: FinishChunk | None = None
 
-    def take(self, body: Any, *, said_by: str) -> Iterator[Chunk]:
+    def take(self, body: Any) -> Iterator[Chunk]:
         """What one event says.
 
         Raises:
             ModelError: It is an error, or nothing that this API sends.
         """
         if not isinstance(body, Mapping):
-            raise ModelError(f"{said_by} sent {body!r}, which is no event")
+            raise ModelError(f"the server sent {body!r}, which is no event")
         kind = body.get("type")
         if kind in _TEXTS:
             self._refused = self._refused or kind == "response.refusal.delta"
@@ -71,9 +71,9 @@ class ResponsesAnswer:
             if isinstance(item, Mapping):
                 yield from self._item(item, _index(body), done=kind.endswith("done"))
         elif kind in ("response.completed", "response.incomplete", "response.failed"):
-            yield from self._ended(body.get("response"), said_by)
+            yield from self._ended(body.get("response"))
         elif kind == "error" or (kind is None and body.get("error")):
-            raise told_failure(body, said_by=said_by)
+            raise told_failure(body)
 
     def _item(self, item: Mapping[str, Any], index: int, *, done: bool) -> Iterator[Chunk]:
         kind = item.get("type")
@@ -94,16 +94,16 @@ class ResponsesAnswer:
             data = {key: value for key, value in item.items() if key in kept}
             yield ReasoningChunk("", vendor_data={"vendor": VENDOR, **data})
 
-    def _ended(self, response: Any, said_by: str) -> Iterator[Chunk]:
+    def _ended(self, response: Any) -> Iterator[Chunk]:
         response = response if isinstance(response, Mapping) else {}
         usage = _usage(response.get("usage"))
         if usage is not None:
             yield usage
         if response.get("error"):
-            raise told_failure(response, said_by=said_by)
+            raise told_failure(response)
         if response.get("status") == "failed":
             raise ModelError(
-                f"{said_by} failed in the middle of the answer, and says nothing of it"
+                "the server failed in the middle of the answer, and says nothing of it"
             )
         details = response.get("incomplete_details")
         cause = details.get("reason") if isinstance(details, Mapping) else None

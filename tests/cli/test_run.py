@@ -357,3 +357,29 @@ def test_a_model_that_is_none_is_bad_usage(project: Project, model: str, said: s
     ended = project.agentflow("run", "flow.py:workflow", "-i", UP, "--model", model)
     assert ended.code == 2
     assert said in " ".join(ended.err.split())
+
+
+def test_a_model_that_cannot_be_reached_is_told_without_the_lines_of_its_client(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    # Nobody listens on the port for throwing things away.
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    monkeypatch.setattr("agentflow.models.retries.Retries.delay", lambda *_: 0.0)
+    project.write("flow.py", one_node("return {'x': (await ctx.model.invoke('ping')).value}"))
+    ended = project.agentflow("run", "flow.py:workflow", "-i", UP, "--model", "openai:gpt-5-mini")
+    assert ended.code == 1
+    assert "in 3 tries: the connection to the server failed" in ended.err
+    assert "site-packages" not in ended.err
+    assert "flow.py" in ended.err
+
+
+def test_a_model_whose_key_is_missing_is_bad_usage(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    project.write("flow.py", one_node("return {'x': (await ctx.model.invoke('ping')).value}"))
+    ended = project.agentflow("run", "flow.py:workflow", "-i", UP, "--model", "openai:gpt-5-mini")
+    assert ended.code == 2
+    assert "OPENAI_API_KEY" in ended.err

@@ -54,9 +54,9 @@ class Status(Exception):
     ],
 )
 def test_a_status_tells_what_can_be_done(status: int, kind: type[ModelError]) -> None:
-    error = failure_of(Status(status, {"message": "it says"}), said_by="m")
+    error = failure_of(Status(status, {"message": "it says"}))
     assert type(error) is kind
-    assert (error.status, str(error)) == (status, f"m answered {status}: it says")
+    assert (error.status, str(error)) == (status, f"the server answered {status}: it says")
 
 
 @pytest.mark.parametrize(
@@ -69,19 +69,19 @@ def test_a_status_tells_what_can_be_done(status: int, kind: type[ModelError]) ->
     ],
 )
 def test_what_the_server_says_is_in_the_message(body: Any) -> None:
-    assert str(failure_of(Status(400, body), said_by="m")) == "m answered 400: it says"
+    assert str(failure_of(Status(400, body))) == "the server answered 400: it says"
 
 
 @pytest.mark.parametrize("body", [None, {}, [], {"error": None}, {"message": 3}, 7])
 def test_a_server_that_says_nothing_is_quoted_by_its_status(body: Any) -> None:
-    assert "Error code: 500" in str(failure_of(Status(500, body), said_by="m"))
+    assert "Error code: 500" in str(failure_of(Status(500, body)))
 
 
 def test_an_account_without_credit_is_not_asked_again() -> None:
     body = {
         "error": {"message": "quota", "type": "insufficient_quota", "code": "insufficient_quota"}
     }
-    assert type(failure_of(Status(429, body), said_by="m")) is ModelDenied
+    assert type(failure_of(Status(429, body))) is ModelDenied
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_an_account_without_credit_is_not_asked_again() -> None:
     ],
 )
 def test_the_time_that_a_server_wants_is_told(headers: Any, seconds: float | None) -> None:
-    error = failure_of(Status(429, headers=headers), said_by="m")
+    error = failure_of(Status(429, headers=headers))
     assert isinstance(error, ModelRateLimited)
     assert error.retry_after == seconds
 
@@ -108,12 +108,12 @@ def test_the_time_that_a_server_wants_is_told(headers: Any, seconds: float | Non
 def test_a_time_may_be_a_date() -> None:
     moment = datetime.now(UTC) + timedelta(hours=1)
     headers = {"retry-after": format_datetime(moment, usegmt=True)}
-    error = failure_of(Status(503, headers=headers), said_by="m")
+    error = failure_of(Status(503, headers=headers))
     assert isinstance(error, ModelUnavailable)
     assert error.retry_after is not None
     assert 3500 < error.retry_after <= 3600
     past = {"retry-after": "Mon, 01 Jan 2001 00:00:00 -0000"}
-    error = failure_of(Status(503, headers=past), said_by="m")
+    error = failure_of(Status(503, headers=past))
     assert isinstance(error, ModelUnavailable)
     assert error.retry_after == 0
 
@@ -139,12 +139,12 @@ def test_a_time_may_be_a_date() -> None:
     ],
 )
 def test_what_is_told_in_the_middle_of_an_answer_has_a_kind_too(body: Any, kind: Any) -> None:
-    assert type(told_failure(body, said_by="m")) is kind
+    assert type(told_failure(body)) is kind
 
 
 def test_our_own_errors_stay_what_they_are() -> None:
     error = ModelRequestRefused("no")
-    assert failure_of(error, said_by="m") is error
+    assert failure_of(error) is error
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_our_own_errors_stay_what_they_are() -> None:
     ],
 )
 def test_what_a_connection_does_is_told_by_its_kind(error: Exception, kind: Any) -> None:
-    assert type(failure_of(error, said_by="m")) is kind
+    assert type(failure_of(error)) is kind
 
 
 @pytest.mark.parametrize("speaker", SPEAKERS, ids=str)
@@ -206,5 +206,5 @@ json_values = st.recursive(
 
 @given(json_values, st.integers(300, 599))
 def test_whatever_a_server_says_of_its_failure_it_is_a_model_error(body: Any, status: int) -> None:
-    assert isinstance(told_failure(body, said_by="m"), ModelError)
-    assert isinstance(failure_of(Status(status, body), said_by="m"), ModelError)
+    assert isinstance(told_failure(body), ModelError)
+    assert isinstance(failure_of(Status(status, body)), ModelError)
