@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agentflow.graph.frozen import thaw
 from agentflow.messages.message import Message
-from agentflow.messages.part import Part, ReasoningPart, TextPart, ToolCall, ToolResult
+from agentflow.messages.part import FilePart, Part, ReasoningPart, TextPart, ToolCall, ToolResult
 from agentflow.mock.cassette.text import Scrub, kept
 from agentflow.models.ports import ModelContext
 
@@ -58,12 +59,22 @@ def _part(part: Part, ids: _Ids) -> Data:
             return {"text": text}
         case ReasoningPart(text=text):
             return {"reasoning": text}
+        case FilePart():
+            return {"file": _file(part)}
         case ToolCall():
             arguments = _plain(part.arguments) if part.raw is None else part.raw
             return {"call": {"id": ids[part.id], "name": part.name, "arguments": arguments}}
         case ToolResult():
             result = {"id": ids[part.call_id], "name": part.name, "content": part.content}
-            return {"result": {**result, **({"is_error": True} if part.is_error else {})}}
+            files = {"files": [_file(file) for file in part.files]} if part.files else {}
+            return {"result": {**result, **({"is_error": True} if part.is_error else {}), **files}}
+
+
+def _file(file: FilePart) -> Data:
+    """A file by its address, or by a digest of its content: enough to tell it from another."""
+    if file.data is None:
+        return {"media_type": file.media_type, "url": file.url}
+    return {"media_type": file.media_type, "sha256": hashlib.sha256(file.data).hexdigest()}
 
 
 def _plain(value: Any) -> Any:
