@@ -77,6 +77,9 @@ def _told(run_id: str, record: JournalRecord, asked: Mapping[str, str], room: in
             return f"{data['kind']} {name} = {value_text(data['value'], room)}"
         case "resumed":
             return "goes on"
+        case "migrated":
+            version = data["definition"]["version"]
+            return f"from version {data['from']} to {version}: {fields_text(data['state'], room)} -> {data['next']}"
         case "suspended":
             return _waits(data)
         case "answered":

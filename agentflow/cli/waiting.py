@@ -29,6 +29,13 @@ def pending(records: Sequence[JournalRecord]) -> list[Mapping[str, Any]]:
             waiting = {data["id"]: data for data in record.data["requests"]}
         elif record.kind == "answered":
             waiting.pop(record.data["request"], None)
+        elif record.kind == "migrated":
+            there = record.data["requests"]
+            waiting = {
+                there[id]["id"]: {**data, **there[id]}
+                for id, data in waiting.items()
+                if id in there
+            }
         elif record.kind != "resumed":
             waiting = {}
     return list(waiting.values())

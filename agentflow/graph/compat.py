@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_origin
 
 from agentflow.graph.fit import relation, spelled
-from agentflow.graph.manifest import callable_name
+from agentflow.graph.manifest import callable_name, reducer_name, type_names
 from agentflow.graph.proof.box import Box, freeze_box
 from agentflow.graph.proof.domain import ABSENT
 from agentflow.graph.proof.explore import Walk
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from agentflow.graph.workflow import Workflow
 
 __all__ = ["Change", "Comparison", "Verdict", "compared", "stops_at"]
+
+_STOPPING = ("requires", "deliver", "finish", "reads", "condition", "uncovered", "raises")
+"""The kinds of lacks that end a run with an error."""
 
 Verdict = Literal["safe", "migratable", "breaking"]
 
@@ -223,15 +226,16 @@ def _field(
         )
         return
     before, after = old.schema.field(name), new.schema.field(name)
-    if before.reducer != after.reducer:
+    joins = [reducer_name(one.reducer) for one in (before, after)]
+    if joins[0] != joins[1]:
         yield Change(
             node=place,
-            message=f"the reducer of {name!r} was {before.reducer}, and is {after.reducer}",
+            message=f"the reducer of {name!r} was {joins[0]}, and is {joins[1]}",
             hint="keep the reducer: what was stored are the pieces that it joins",
         )
         return
     kinds = [(one.delta if delta else one.value).annotation for one in (before, after)]
-    if kinds[0] != kinds[1] and relation(*kinds) != "fits":
+    if not _same_type(*kinds) and relation(*kinds) != "fits":
         yield Change(
             node=place,
             message=f"the field {name!r} was {spelled(kinds[0])}, and is {spelled(kinds[1])}",
@@ -260,8 +264,15 @@ def _body(node: Node, now: Node, place: str) -> Iterator[Change]:
         )
 
 
+def _same_type(before: Any, after: Any) -> bool:
+    """Whether two types are one, although they may come from two loads of one module."""
+    return bool(before == after) or type_names([before]) == type_names([after])
+
+
 def _told(value: Any) -> Any:
-    return callable_name(value) if callable(value) and not isinstance(value, type) else value
+    if isinstance(value, type) or get_origin(value) is not None:
+        return type_names([value])
+    return callable_name(value) if callable(value) else value
 
 
 def _branches(node: Node, now: Node, place: str) -> Iterator[Change]:
@@ -282,7 +293,8 @@ def _branches(node: Node, now: Node, place: str) -> Iterator[Change]:
         yield from _mappings(branch, other, where)
         wanted = frozenset(other.outputs.values()) - {"$result"}
         yield from _changes(branch.workflow, other.workflow, f"{where}/", wanted)
-    if getattr(node.kind, "over", None) != getattr(now.kind, "over", None):
+    over = [_told(getattr(one.kind, "over", None)) for one in (node, now)]
+    if over[0] != over[1]:
         yield Change(node=place, message="its items come from elsewhere", hint="keep over=")
 
 
@@ -296,7 +308,8 @@ def _ahead(
 ) -> Iterator[Change]:
     """Whether a run can go on from every place where it may rest."""
     read = frozenset(name for live in Walk(new).live.before.values() for name in live) | wanted
-    walk = Walk(old, kept=read)
+    # Whoever goes on with a run supplies again what is private.
+    walk = Walk(old, kept=read, lost={})
     begin = tuple(_moved(walk, new, place) for place in walk.came)
     told: set[str] = set()
     for name, node in stops_at(new, begin, wanted):
@@ -317,7 +330,9 @@ def _moved(walk: Walk, new: Workflow[Any], place: Place) -> Place:
     picture = Picture(new)
     box: Box = {}
     for name, mask in point.box:
-        if picture.domain(name) == walk.picture.domain(name):
+        if _is_lost(walk.workflow, new, name):
+            box[name] = picture.domain(name).present | ABSENT
+        elif picture.domain(name) == walk.picture.domain(name):
             box[name] = mask
         else:
             there = picture.domain(name).present if mask & ~ABSENT else 0
@@ -332,6 +347,11 @@ def _moved(walk: Walk, new: Workflow[Any], place: Place) -> Place:
     ), round
 
 
+def _is_lost(old: Workflow[Any], new: Workflow[Any], name: str) -> bool:
+    """Whether a field was recorded nowhere, and cannot be supplied any more."""
+    return old.schema.field(name).private and not new.schema.field(name).private
+
+
 def stops_at(
     workflow: Workflow[Any], begin: tuple[Place, ...], wanted: frozenset[str] = frozenset()
 ) -> Iterator[tuple[str, str]]:
@@ -342,18 +362,14 @@ def stops_at(
         begin: The places.
         wanted: Fields that its ends must leave.
     """
-    walk = Walk(workflow, kept=wanted, begin=begin)
-    for lack, (point, _) in walk.lacks:
-        if lack.kind in (
-            "requires",
-            "deliver",
-            "finish",
-            "reads",
-            "condition",
-            "uncovered",
-            "raises",
-        ):
-            yield lack.name or "that a route asks for", point.node
+    walk = Walk(workflow, kept=wanted, begin=begin, lost={})
+    found = [(lack, point.node) for lack, (point, _) in walk.lacks if lack.kind in _STOPPING]
+    # What may befall any run of the definition, and was accepted there, comes of no change.
+    known = Walk(workflow, kept=wanted, lost={}).lacks if found else []
+    usual = {(lack.kind, lack.name, point.node) for lack, (point, _) in known}
+    for lack, node in found:
+        if (lack.kind, lack.name, node) not in usual:
+            yield lack.name or "that a route asks for", node
     for step, (point, _) in walk.ends:
         box = dict(step.box)
         for name in wanted:

@@ -6,18 +6,20 @@ import dataclasses
 import hashlib
 import json
 import re
-from collections.abc import Callable, Set
+from collections.abc import Callable, Iterable, Set
 from typing import TYPE_CHECKING, Any, get_origin
 
 from agentflow.graph.condition import PRESENCE, AllOf, AnyOf, Condition, Not, Test
 from agentflow.graph.kinds import kind_name
 from agentflow.graph.nested_types import nested_types
+from agentflow.graph.reducer import BUILT_IN
 
 if TYPE_CHECKING:
     from agentflow.graph.kinds import Kind
     from agentflow.graph.nested_types import Member
     from agentflow.graph.node import Node
     from agentflow.graph.policy import Policy
+    from agentflow.graph.reducer import Reducer
     from agentflow.graph.route import Route
     from agentflow.graph.schema import Schema
     from agentflow.graph.workflow import Workflow
@@ -241,6 +243,23 @@ def callable_name(function: Callable[..., Any]) -> str:
     """`module:qualified.name` of a callable; of its type for objects without a name."""
     named = function if hasattr(function, "__qualname__") else type(function)
     return f"{named.__module__}:{named.__qualname__}"
+
+
+def reducer_name(reducer: Reducer | None) -> str | None:
+    """A reducer as it is recorded and compared: its name if every definition knows it, else where its function is found."""
+    if reducer is None:
+        return None
+    return reducer.name if BUILT_IN.get(reducer.name) is reducer else callable_name(reducer.apply)
+
+
+def type_names(hints: Iterable[Any]) -> tuple[Any, ...]:
+    """Some types in words, with what is in the classes that they are made of: equal where the types mean the same."""
+    hints = list(hints)
+    inside = [
+        (type_name(kind), [_member(member) for member in members])
+        for kind, members in nested_types(hints)
+    ]
+    return [type_name(hint) for hint in hints], inside
 
 
 def type_name(hint: Any) -> str | None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from agentflow.graph.frozen import GrowingList, extend, growing
 
-__all__ = ["Reducer", "add", "append", "merge", "union"]
+__all__ = ["BUILT_IN", "Reducer", "add", "append", "merge", "union"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +60,10 @@ merge = Reducer(None, _merge, "merge")
 
 union = Reducer(None, _union, "union")
 """The field is a set; a node returns the members to add."""
+
+
+BUILT_IN = {reducer.name: reducer for reducer in (append, add, merge, union)}
+"""The reducers that every definition knows, by their names."""
 
 
 def several(reducer: Reducer) -> Reducer:

@@ -22,6 +22,7 @@ from agentflow.run.ended import Ended, ended
 from agentflow.run.entries import ENDED, Claim, Entry, NewRun, RunInfo, StoredStatus
 from agentflow.run.first_state import supplied
 from agentflow.run.journal import Journal, restored, stored
+from agentflow.run.lineage import definition_data, is_changed
 from agentflow.run.suspension import Suspension, answers_for, last_suspension
 
 if TYPE_CHECKING:
@@ -103,11 +104,12 @@ async def attach(
             _same_input(run, _input_of(entries), given)
             if info.status in ENDED:
                 return ended(run.id, run.workflow.plan, entries), input
-            _due(run, last_suspension(entries))
+            waiting = last_suspension(entries)
+            _due(run, waiting)
             with anyio.CancelScope(shield=True):
                 claim = await store.claim(run.id, suspended=True)
                 if isinstance(claim, Claim):
-                    return await _open(run, store, claim, input, begin)
+                    return await _open(run, store, claim, input, begin, back=waiting)
         elif not known:
             entries = await store.read(run.id)
             # Whoever drives it may not have got so far as to write the input.
@@ -128,7 +130,8 @@ async def _beginning(run: Run[Any], store: Store, input: Any) -> dict[str, Any]:
         # One that has begun does not care what has become of the defaults since.
         if not await store.find(run_id=run.id):
             raise
-        return {"input": stored_input(run.id, plan, input), "defaults": {}}
+        given = stored_input(run.id, plan, input)
+        return {"input": given, "defaults": {}, "definition": definition_data(plan.workflow)}
 
 
 async def _open(
@@ -144,7 +147,8 @@ async def _open(
     """The journal of a run that was claimed; it is given back if that fails, as what it was."""
     try:
         same_workflow(run.id, run.workflow, claim.info)
-        journal = Journal(store, claim, await store.read(run.id) if claim.info.last else ())
+        entries = await store.read(run.id) if claim.info.last else ()
+        journal = Journal(store, claim, entries)
         if journal.started is None:
             assert begin is not None
             journal.started = begin
@@ -152,13 +156,19 @@ async def _open(
             return journal, input
         known = journal.started["input"]
         _same_input(run, known, None if begin is None else begin["input"])
-        input = None if known is None else restored("the input", known)
-        answered = [
-            ("answered", {"request": id, "value": value}) for id, value in (answers or {}).items()
-        ]
-        await journal.write_all([("resumed", {"epoch": claim.epoch}), *answered])
+        written: list[tuple[str, dict[str, Any]]] = [("resumed", {"epoch": claim.epoch})]
         for id, value in (answers or {}).items():
-            journal.answers[id] = restored("an answer", value)
+            written.append(("answered", {"request": id, "value": value}))
+        if is_changed(run.workflow, journal.definition):
+            from agentflow.run.upgrade import upgraded
+
+            written = await upgraded(run.workflow, claim.info, entries, written)
+        # The state of a migration stands for all that came before.
+        needed = not journal.migrated and written[-1][0] != "migrated"
+        input = restored("the input", known) if needed and known is not None else None
+        await journal.write_all(written)
+        for kind, body in written:
+            journal.note(kind, body)
     except BaseException:
         status: StoredStatus = "interrupted" if back is None else "suspended"
         with contextlib.suppress(StoreError):

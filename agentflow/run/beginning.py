@@ -16,6 +16,7 @@ from agentflow.run.decide import missing
 from agentflow.run.effects import effect
 from agentflow.run.first_state import defaults as defaults_of, first_state
 from agentflow.run.journal import restored, stored
+from agentflow.run.lineage import definition_data
 from agentflow.run.redo import field_again
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ def started_body(run_id: str, plan: Plan, input: Any) -> dict[str, Any]:
     return {
         "input": stored_input(run_id, plan, input),
         "defaults": _stored_defaults(plan, defaults_of(plan, given)),
+        "definition": definition_data(plan.workflow),
     }
 
 
@@ -150,6 +152,12 @@ async def first_state_of(
         ContractError: The input is not what the definition takes.
         IncompatibleRun: It was, and is no more.
     """
+    if frame.above is None and journal.migrated:
+        # The snapshot of the migration says all but what is private; what the run once began with is not asked for.
+        state = frame.plan.state_class()
+        recorded = frame.plan.schema.fields.keys() - frame.plan.private
+        write(state, {**defaults_of(frame.plan, recorded), **frame.run.supplied})
+        return state
     if frame.above is None:
         assert journal.started is not None
         defaults = _recorded_defaults(frame.plan, journal.started, input)

@@ -13,6 +13,7 @@ from agentflow.run.beginning import began_with, defaults_key, inner_began_with
 from agentflow.run.decide import join
 from agentflow.run.entries import Entry
 from agentflow.run.journal import restored
+from agentflow.run.places import is_below
 from agentflow.run.redo import accepted_again, edit
 
 if TYPE_CHECKING:
@@ -39,10 +40,18 @@ def state_at(plan: Plan, entries: Sequence[Entry], number: int, frame: str = "")
     inner = plan.inner(frame)
     if inner is None:
         raise IncompatibleRun(f"the definition of today has no workflow at {frame!r}")
-    state = _first(plan, inner, entries, number, frame)
-    for entry in entries[:number]:
+    known = list(zip(entries, _names(entries[:number], frame), strict=False))
+    migrations = [at for at, (entry, _) in enumerate(known) if entry.kind == "migrated"]
+    if migrations and not frame:
+        # It says what the state is, whatever came before.
+        state = plan.state_class()
+        edit(plan, state, json.loads(entries[migrations[-1]].body)["state"])
+        known = known[migrations[-1] + 1 :]
+    else:
+        state = _first(plan, inner, entries, known, frame)
+    for entry, name in known:
         body = json.loads(entry.body)
-        if body.get("frame") != frame:
+        if body.get("frame") != name:
             continue
         if entry.kind == "visit":
             _apply(inner, state, body)
@@ -51,25 +60,49 @@ def state_at(plan: Plan, entries: Sequence[Entry], number: int, frame: str = "")
     return state
 
 
-def _first(plan: Plan, inner: Plan, entries: Sequence[Entry], number: int, frame: str) -> State:
+def _names(entries: Sequence[Entry], frame: str) -> list[str]:
+    """What a workflow was called when each entry was written: a migration may have renamed the node that it is in."""
+    names = []
+    for entry in reversed(entries):
+        names.append(frame)
+        if entry.kind == "migrated" and frame:
+            old, new = json.loads(entry.body)["under_way"]
+            frame = old + frame.removeprefix(new) if is_below(frame, new) else frame
+    return names[::-1]
+
+
+def _first(
+    plan: Plan,
+    inner: Plan,
+    entries: Sequence[Entry],
+    known: Sequence[tuple[Entry, str]],
+    frame: str,
+) -> State:
     """The state that a workflow began with."""
     if not frame:
         return began_with(plan, json.loads(entries[0].body))
-    bodies = ((entry.number, json.loads(entry.body)) for entry in entries[:number])
-    below = (f"{frame}/", frame)
-    began = next((at for at, body in bodies if f"{body.get('frame', '')}/".startswith(below)), None)
+    began = next((entry.number for entry, name in known if _is_inside(entry, name)), None)
     if began is None:
-        raise LookupError(f"nothing is recorded of {frame!r} up to number {number}")
-    inputs = _inputs(plan, entries, began - 1, frame)
-    return inner_began_with(inner, inputs, _recorded_defaults(entries[:number], frame))
+        raise LookupError(f"nothing is recorded of {frame!r} up to number {len(known)}")
+    # What it goes on with after a migration is what that has made of the state around it.
+    migrated = [entry.number for entry, _ in known if entry.kind == "migrated"]
+    inputs = _inputs(plan, entries, max([began - 1, *migrated]), frame)
+    return inner_began_with(inner, inputs, _recorded_defaults(known))
 
 
-def _recorded_defaults(entries: Sequence[Entry], frame: str) -> dict[str, Any]:
+def _is_inside(entry: Entry, frame: str) -> bool:
+    inside = json.loads(entry.body).get("frame", "")
+    return inside == frame or str(inside).startswith(f"{frame}/")
+
+
+def _recorded_defaults(known: Sequence[tuple[Entry, str]]) -> dict[str, Any]:
     """The defaults of a workflow inside that were recorded, because they differ each time."""
-    bodies = (json.loads(entry.body) for entry in entries if entry.kind == "effect")
-    end = defaults_key(frame)
-    found = (body["value"] for body in bodies if body["key"].endswith(f"/{end}"))
-    return restored("the defaults", next(found, {}))  # type: ignore[no-any-return]
+    for entry, name in known:
+        if entry.kind == "effect":
+            body = json.loads(entry.body)
+            if body["key"].endswith(f"/{defaults_key(name)}"):
+                return restored("the defaults", body["value"])  # type: ignore[no-any-return]
+    return {}
 
 
 def _inputs(plan: Plan, entries: Sequence[Entry], number: int, frame: str) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from agentflow.errors import ContractError
@@ -11,7 +11,7 @@ from agentflow.graph.contract import contract_error
 from agentflow.run.branches import continued
 from agentflow.run.first_state import first_state
 from agentflow.run.journal import restored, stored
-from agentflow.run.suspension import request_id
+from agentflow.run.suspension import moved, request_id
 
 if TYPE_CHECKING:
     from agentflow.graph.plan import Plan
@@ -84,13 +84,16 @@ class _Copy:
         self._old = old
         self._new = new
         self._requests: dict[str, str] = {}
+        self._asked: dict[str, dict[str, Any]] = {}
 
     def entry(self, entry: Entry) -> tuple[str, dict[str, Any]] | None:
         """The entry as the new run would have written it; `None` for one that tells only of the old one's drivers."""
         body: dict[str, Any] = json.loads(entry.body)
         match entry.kind:
-            case "resumed":
+            case "resumed" if "definition" not in body:
                 return None
+            case "migrated":
+                body["requests"] = dict(self._moved(body))
             case "effect":
                 body["key"] = self._renamed(body["key"])
             case "suspended":
@@ -103,7 +106,16 @@ class _Copy:
         frame = self._renamed(request["run_id"])
         key = f"{frame}/{request['node_id']}#{request['visit']}/{request['key']}"
         new = self._requests[request["id"]] = request_id(key, request["payload"])
-        return {**request, "id": new, "run_id": frame}
+        self._asked[new] = {**request, "id": new, "run_id": frame}
+        return self._asked[new]
+
+    def _moved(self, body: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+        for old, there in body["requests"].items():
+            id = self._requests[old]
+            new = moved(self._asked[id], self._new, *body["under_way"])
+            self._requests[there["id"]] = new["id"]
+            self._asked[new["id"]] = {**self._asked[id], **new}
+            yield id, new
 
     def _renamed(self, key: str) -> str:
         return self._new + key.removeprefix(self._old)

@@ -40,7 +40,8 @@ async def items_of(ctx: NodeContext, kind: MapEach) -> Items:
         given = dict.__getitem__(ctx.frame.state, kind.over)
         source, where = given, f"the field {kind.over!r}"
     else:
-        given = kind.over(ctx.frame.state)
+        journal = ctx.frame.run.journal
+        given = kind.over(ctx.frame.state) if journal is None else journal.items(ctx, kind.over)
         source = await given if inspect.isawaitable(given) else given
         where = "its function over="
     where = f"node {ctx.node_id!r}: {where} gives {type(source).__name__}"

@@ -5,13 +5,12 @@ opened again makes the same visits from them, without running a body, and goes o
 
 Kinds of entries: `started` (the input and the defaults), `visit` (a committed update and the route taken), `failed` (a failure and its error node),
 `edited` (a state that was changed in a fork), `attempt` (a failed try, another follows), `effect` (the recorded result of an effect), `effect_failed` (its error), `resumed` (another driver took over), `suspended`
-(what the run waits for), `answered` (an answer), `ended` (the result or the error), and `snapshot` (everything up to here, so that opening need not go further back).
+(what the run waits for), `answered` (an answer), `migrated` (the state that a newer definition goes on with), `ended` (the result or the error), and `snapshot` (everything up to here, so that opening need not go further back).
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,6 +23,7 @@ from pydantic_core import to_json
 from agentflow.errors import ContractError, IncompatibleRun, StoreError
 from agentflow.graph.codec import Unstorable, decoded, encoded
 from agentflow.run.entries import SNAPSHOT, Claim, Entry, StoredStatus
+from agentflow.run.places import is_below, place_of, upwards
 
 if TYPE_CHECKING:
     from agentflow.graph.plan import PlanNode
@@ -32,15 +32,7 @@ if TYPE_CHECKING:
     from agentflow.run.ports import Store
     from agentflow.run.visit_record import VisitRecord
 
-__all__ = [
-    "Journal",
-    "PastEffect",
-    "is_below",
-    "place_of",
-    "restored",
-    "stored",
-    "unstorable",
-]
+__all__ = ["Journal", "PastEffect", "restored", "stored", "unstorable"]
 
 
 def stored(where: str, value: Any) -> Any:
@@ -128,6 +120,27 @@ class Journal:
         """Whether the run had begun before it was claimed here."""
         return bool(self._claim.info.last)
 
+    @property
+    def definition(self) -> Mapping[str, Any]:
+        """What is recorded of the definition that the run was last opened with."""
+        assert self.started is not None
+        found: Mapping[str, Any] = self.started["definition"]
+        return found
+
+    @property
+    def migrated(self) -> bool:
+        """Whether the run goes on from a state that it has not come to by itself, so that its input says nothing of it."""
+        return self.started is not None and "migrated" in self.started
+
+    @property
+    def under_way(self) -> str | None:
+        """The place of the visit of the run itself that has begun, and is not recorded; `None` if nothing is known of one."""
+        return next((place for place in self._begun if place.count("/") == 1), None)
+
+    def note(self, kind: str, body: Mapping[str, Any]) -> None:
+        """Take in an entry that was written by whoever has opened the run."""
+        self._take(Entry(self._last, kind, _text_of(body)))
+
     def _take(self, entry: Entry) -> None:
         body = json.loads(entry.body)
         if "seconds" in body:
@@ -135,8 +148,6 @@ class Journal:
         if "spent" in body:
             self._count(place_of(body), body["spent"])
         match entry.kind:
-            case "started":
-                self.started = body
             case "visit" | "failed":
                 self._end(place_of(body))
                 self._visits.setdefault(body["frame"], deque()).append({"kind": entry.kind, **body})
@@ -155,16 +166,51 @@ class Journal:
                 self.asked.update(request["id"] for request in body["requests"])
             case "answered":
                 self.answers[body["request"]] = restored("an answer", body["value"])
-            case _ if entry.kind == SNAPSHOT:
+            case _:
+                self._take_beginning(entry.kind, body, len(entry.body))
+
+    def _take_beginning(self, kind: str, body: dict[str, Any], weight: int) -> None:
+        """Take in what the run begins with, or goes on from."""
+        match kind:
+            case "started":
+                self.started = body
+            case "resumed" if "definition" in body:
+                self.started = {**(self.started or {}), "definition": body["definition"]}
+            case "migrated":
+                self._migrate(body)
+            case _ if kind == SNAPSHOT:
                 self.started, self.snapshot, self.used = body["started"], body, body["used"]
-                self._snapshot_weight = len(entry.body)
+                self._snapshot_weight = weight
+
+    def _migrate(self, body: Mapping[str, Any]) -> None:
+        """Go on from the state of a migration; what is recorded of the visit under way stays, by its new name."""
+        self.started = {**(self.started or {}), "definition": body["definition"], "migrated": True}
+        self.snapshot = dict(body)
+        old, new = str(body["under_way"][0]), str(body["under_way"][1])
+        was, now = f"{self._claim.run_id}{old}", f"{self._claim.run_id}{new}"
+
+        def moved(place: str) -> str:
+            return new + place.removeprefix(old)
+
+        self._visits = {
+            moved(at): found for at, found in self._visits.items() if at and is_below(at, old)
+        }
+        self._begun = {moved(at): begun for at, begun in self._begun.items() if is_below(at, old)}
+        for begun in self._begun.values():
+            begun.effects = {
+                now + key.removeprefix(was): effect for key, effect in begun.effects.items()
+            }
+        for id, request in body["requests"].items():
+            self.asked.add(request["id"])
+            if id in self.answers:
+                self.answers[request["id"]] = self.answers.pop(id)
 
     def _count(self, at: str, spent: Mapping[str, float]) -> None:
         """Add what an entry says was spent to the run, and to the visits that it was spent in or below."""
         for limit, amount in spent.items():
             self.used[limit] = self.used.get(limit, 0) + amount
         below = {limit: amount for limit, amount in spent.items() if limit in _LIMITED_BY_USES}
-        for place in _upwards(at) if below else ():
+        for place in upwards(at) if below else ():
             begun = self._begin(place).spent
             for limit, amount in below.items():
                 begun[limit] = begun.get(limit, 0) + amount
@@ -195,6 +241,10 @@ class Journal:
 
     def performing(self, ctx: NodeContext, kind: str, key: str) -> None:
         """An effect that is not recorded is about to be done; see `entering`."""
+
+    def items(self, ctx: NodeContext, make: Callable[[Any], Any]) -> Any:
+        """The items that a function of the state makes for a visit; see `entering`."""
+        return make(ctx.frame.state)
 
     def effect_of(self, place: str, key: str) -> PastEffect | None:
         """The effect that was recorded under a key by a visit that has not ended."""
@@ -349,32 +399,8 @@ class Journal:
 _LIMITED_BY_USES: Final = ("model_calls", "tool_calls")
 """What the visits around one have a limit for, too."""
 
-_VISIT: Final = re.compile(r"[^#]*#[0-9]+")
-"""The visit that the last step of a frame's path belongs to, whatever its attempt or its branch."""
-
 _LEAST_WEIGHT: Final = 64 * 1024
 """Bytes of entries below which no snapshot is taken: they are gone through in no time."""
-
-
-def place_of(body: Mapping[str, Any]) -> str:
-    """The place of the visit that an entry belongs to."""
-    return f"{body['frame']}/{body['node']}#{body['visit']}"
-
-
-def _upwards(place: str) -> Iterator[str]:
-    """The place of a visit, and those of the visits around it."""
-    while place:
-        yield place
-        frame = place.rpartition("/")[0]
-        above, _, step = frame.rpartition("/")
-        place = f"{above}/{_VISIT.match(step)[0]}" if step else ""  # type: ignore[index]
-
-
-def is_below(inner: str, place: str) -> bool:
-    """Whether a frame or a visit is that of a visit, or of something inside of it."""
-    # The frame of a visit's first attempt is the visit's place; those of further ones end in `.2`, `.3` …, and those of
-    # branches in their key, as in `[weather]`.
-    return inner == place or inner.startswith((f"{place}/", f"{place}.", f"{place}["))
 
 
 def _text_of(body: Mapping[str, Any]) -> str:

@@ -51,6 +51,7 @@ async def record_commit(
         "delta": delta,
         "spent": frame.take_spent(),
         "seconds": frame.run.seconds,
+        **_rounds(frame),
     }
     try:
         route = node.always or decide.choose_route(node, state)
@@ -115,10 +116,19 @@ async def record_failure(
             "visit": visit,
             "error": failure.type,
             "message": failure.message,
+            "to": None if node.on_error is None else node.on_error.id,
+            **_rounds(frame),
             "spent": frame.take_spent(),
             "seconds": frame.run.seconds,
         },
     )
+
+
+def _rounds(frame: Frame) -> dict[str, Any]:
+    """What a migration has to know of the rounds of a run, and cannot count without the definition."""
+    if frame.above is not None:
+        return {}
+    return {"round": frame.round, **({"limited": True} if frame.limit_handled else {})}
 
 
 def redo(frame: Frame, node: PlanNode, body: Mapping[str, Any]) -> tuple[PlanRoute, Failure | None]:
@@ -135,6 +145,10 @@ def redo(frame: Frame, node: PlanNode, body: Mapping[str, Any]) -> tuple[PlanRou
     if body["kind"] == "failed":
         if node.on_error is None:
             raise IncompatibleRun(f"node {node.id!r} has no on_error node any more")
+        if node.on_error.id != body["to"]:
+            raise IncompatibleRun(
+                f"the error node of {node.id!r} was {body['to']!r}; today it is {node.on_error.id!r}"
+            )
         return node.routes[0], Failure(body["error"], body["message"], node.id)
     values: dict[str, Any] = {}
     for name, data in body["delta"].items():

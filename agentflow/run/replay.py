@@ -10,20 +10,15 @@ import json
 from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, NoReturn, Unpack
-
-import anyio
-import anyio.lowlevel
+from typing import TYPE_CHECKING, Any, NoReturn, Unpack
 
 from agentflow.errors import Divergence
-from agentflow.run.beginning import private_fields, whole_input
 from agentflow.run.decide import Suspend, told
 from agentflow.run.entries import Claim, Entry, RunInfo, StoredStatus
-from agentflow.run.facts import as_observer
 from agentflow.run.failed_effect import failure_of
-from agentflow.run.journal import Journal, PastEffect, is_below, place_of, restored
-from agentflow.run.run import Run
+from agentflow.run.journal import Journal, PastEffect, restored, stored
+from agentflow.run.places import is_below, place_of
+from agentflow.run.recorded import NOWHERE, RecordedRun
 
 if TYPE_CHECKING:
     from agentflow.graph.plan import PlanNode
@@ -103,71 +98,26 @@ async def replay(
 
     same_workflow(info.run_id, engine.workflow, info)
     record = _Record(info, entries)
-    run = _ReplayedRun(engine, record, options)
+    run = RecordedRun(engine, record, run_id=info.run_id, input=record.input, options=options)
     async with run:
         await run.settled()
     record.compare_end(run)
     return Replayed(info.run_id, record.visits, record.difference)
 
 
-class _EndOfTime:
-    """A clock on which every time that was waited for has come."""
-
-    def now(self) -> datetime:
-        return datetime.max.replace(tzinfo=UTC)
-
-    def monotonic(self) -> float:
-        return 0.0
-
-    async def sleep(self, _seconds: float) -> None:
-        await anyio.lowlevel.checkpoint()
-
-
-class _ReplayedRun(Run[Any]):
-    """A run on a record instead of a store."""
-
-    def __init__(self, engine: Engine[Any], record: _Record, options: ResumeOptions) -> None:
-        super().__init__(
-            engine,
-            engine.plan,
-            record.input,
-            run_id=record.run_id,
-            signal=None,
-            budget=None,
-            context=options.get("context"),
-            identity=options.get("identity"),
-            deps=options.get("deps"),
-            observers=[as_observer(observer) for observer in options.get("observers", ())],
-            sink=None,
-            private=options.get("private"),
-            read=False,
-        )
-        self.clock = _EndOfTime()
-        self._record = record
-
-    async def _execute(self) -> Any:
-        self.journal = self._record
-        private = await private_fields(self._private, self.id)
-        return await self._frame.execute(whole_input(self._record.input, private))
-
-
-_NOWHERE: Final[Any] = None
-"""The store of a record: nothing is ever written."""
-
-
 class _Record(Journal):
     """The journal of a run that is made again: it answers, compares, and writes nothing.
 
-    What comes up to the last edit of a fork is gone through as it is recorded: it was made by another run.
+    What comes up to the last edit of a fork, or up to a migration, is gone through as it is recorded: it was made by
+    another run, or by another definition.
     """
 
     def __init__(self, info: RunInfo, entries: Sequence[Entry]) -> None:
-        edits = [at for at, entry in enumerate(entries, 1) if entry.kind == "edited"]
+        edits = [at for at, entry in enumerate(entries, 1) if entry.kind in ("edited", "migrated")]
         begin = edits[-1] if edits else 0
         # The claim of a run that has not begun: what is known of it was not done by this process.
         claim = Claim(info.run_id, 0, replace(info, last=0))
-        super().__init__(_NOWHERE, claim, entries[:begin])
-        self.run_id = info.run_id
+        super().__init__(NOWHERE, claim, entries[:begin])
         self.used.clear()
         self.visits = 0
         self.difference: Difference | None = None
@@ -234,10 +184,12 @@ class _Record(Journal):
     def effect_of(self, place: str, key: str) -> PastEffect | None:
         if self._failures.get((place, key)):
             return None
-        return self._effects[place].get(key)
+        # What a migration has renamed is known by its new name to the journal alone.
+        return self._effects[place].get(key) or super().effect_of(place, key)
 
     def own_effects_at(self, place: str) -> Iterator[str]:
-        yield from (key for key, effect in self._effects[place].items() if effect.own)
+        own = [key for key, effect in self._effects[place].items() if effect.own]
+        yield from dict.fromkeys((*super().own_effects_at(place), *own))
 
     # What is compared.
 
@@ -287,7 +239,7 @@ class _Record(Journal):
         expected = known.popleft()
         self._same("a failed attempt", f"{expected['error']}: {expected['message']}", got)
 
-    def compare_end(self, run: Run[Any]) -> None:
+    def compare_end(self, run: RecordedRun) -> None:
         """Compare how the run ended, when it has."""
         if self.difference is not None or self._ended is None:
             return
@@ -297,19 +249,14 @@ class _Record(Journal):
                 self._note("its next visit", "the end of the run", "a visit that is not recorded")
             return
         self._at = "", "", 0
-        error = run._error
+        error = run.error
         expected = _told_outcome(self._ended)
         if error is None:
-            got = _told_outcome({"result": self._stored_result(run)})
+            got = _told_outcome({"result": json.loads(json.dumps(stored("the result", run.value)))})
         else:
             got = _told_outcome({"error": type(error).__name__, "message": told(error)})
         if expected != got:
             self._note("the outcome", expected, got)
-
-    def _stored_result(self, run: Run[Any]) -> Any:
-        from agentflow.run.journal import stored
-
-        return json.loads(json.dumps(stored("the result", run._value)))
 
     def _same(self, what: str, expected: str, got: str) -> None:
         if expected != got:

@@ -24,6 +24,7 @@ __all__ = [
     "answer_of",
     "answers_for",
     "last_suspension",
+    "moved",
     "request_id",
     "request_of",
 ]
@@ -105,6 +106,14 @@ def last_suspension(entries: Sequence[Entry]) -> Suspension:
             due, unchanged = body["due"], True
         elif entry.kind == "answered":
             waiting.pop(json.loads(entry.body)["request"], None)
+        elif entry.kind == "migrated":
+            requests = json.loads(entry.body)["requests"]
+            waiting = {
+                requests[id]["id"]: {**data, **requests[id]}
+                for id, data in waiting.items()
+                if id in requests
+            }
+            asked |= waiting.keys()
         elif entry.kind != "resumed":
             unchanged = False
     return Suspension(
@@ -113,6 +122,17 @@ def last_suspension(entries: Sequence[Entry]) -> Suspension:
         frozenset(asked - waiting.keys()),
         unchanged,
     )
+
+
+def moved(request: Mapping[str, Any], run_id: str, old: str, new: str) -> dict[str, Any]:
+    """What is another in a stored request when the visit that makes it, or is around the one that does, has another place."""
+    frame = request["run_id"].removeprefix(run_id)
+    at = f"{frame}/{request['node_id']}#{request['visit']}"
+    there = run_id + new + at.removeprefix(old)
+    below, _, step = there.rpartition("/")
+    node_id, _, visit = step.partition("#")
+    id = request_id(f"{there}/{request['key']}", request["payload"])
+    return {"id": id, "run_id": below, "node_id": node_id, "visit": int(visit)}
 
 
 def request_of(ctx: NodeContext, key: str, payload: Any, schema: Any) -> Request:

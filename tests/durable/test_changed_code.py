@@ -96,8 +96,7 @@ async def test_a_definition_that_does_not_fit_is_named_and_the_run_is_kept(
                 await engine.run({"n": 1}, run_id="r")
             (info,) = await engine.runs()
             assert info.status == "interrupted"
-        after = await store.read("r", after=0)
-        assert [entry.kind for entry in after[len(before) :]] == ["resumed"]
+        assert await store.read("r", after=0) == before
         # The right code can go on with it.
         async with Engine(steps(), store=store) as engine:
             assert await engine.run({"n": 1}, run_id="r") == 1
