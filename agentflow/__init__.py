@@ -73,6 +73,7 @@ if TYPE_CHECKING:
         Retry as Retry,
         Uses as Uses,
     )
+    from agentflow.graph.migration import Migration as Migration
     from agentflow.graph.node import (
         Node as Node,
         node as node,
@@ -150,6 +151,7 @@ _HOMES = {
     "agentflow.graph.condition": "Condition field",
     "agentflow.graph.findings": "Finding Report",
     "agentflow.graph.limits": "Budget Retry Uses",
+    "agentflow.graph.migration": "Migration",
     "agentflow.graph.node": "Node node",
     "agentflow.graph.policy": "Policy at_most ends_within must_pass never_after only_if",
     "agentflow.graph.private": "private",

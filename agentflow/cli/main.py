@@ -11,6 +11,7 @@ import typer
 import agentflow
 from agentflow.cli import (
     cancel,
+    compat,
     explain,
     export,
     graph,
@@ -46,6 +47,7 @@ app.command("prune")(prune.prune)
 app.command("export")(export.export)
 app.command("replay")(replay.replay)
 app.command("mock-server")(mock_server.mock_server)
+app.command("compat")(compat.compat)
 app.command("schema")(schema.schema)
 
 

@@ -349,7 +349,8 @@ def _moved(walk: Walk, new: Workflow[Any], place: Place) -> Place:
 
 def _is_lost(old: Workflow[Any], new: Workflow[Any], name: str) -> bool:
     """Whether a field was recorded nowhere, and cannot be supplied any more."""
-    return old.schema.field(name).private and not new.schema.field(name).private
+    before, after = old.schema.fields.get(name), new.schema.fields.get(name)
+    return before is not None and before.private and not (after is not None and after.private)
 
 
 def stops_at(

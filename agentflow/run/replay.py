@@ -131,7 +131,8 @@ class _Record(Journal):
         self._at: tuple[str, str, int] = ("", "", 0)
         for entry in entries:
             self._know(entry)
-        self.started = json.loads(entries[0].body)
+        if self.started is None:
+            self.started = json.loads(entries[0].body)
         given = self.started["input"]
         self.input = None if given is None else restored("the input", given)
 

@@ -129,12 +129,12 @@ def _node(step: Step, flow: Flow) -> Node:
     inner = flow.inner
     if step.does in ("holds", "fans", "maps") and inner is not None:
         held = built(inner, "inner")
+        del options["may_provide"]
         if step.does == "maps":
-            del options["may_provide"]
-            return map_each(
+            made: Node = map_each(
                 workflow=held, over=items, item="a", into="d", concurrency=2, max_items=2, **options
             )
-        del options["may_provide"]
+            return made
         if step.does == "holds":
             return subflow(workflow=held, inputs={"a": "a"}, outputs={"b": "b"}, **options)
         branch = subflow("x", held, inputs={"a": "a"}, outputs={"sum": "sum"})
