@@ -112,6 +112,7 @@ class _Rehearsal(Journal):
         self._workflow = workflow
         self._rests: dict[str, _Rest] = {}
         self._ends: dict[str, Mapping[str, Any]] = {}
+        self._left: list[deque[dict[str, Any]]] = []
         self._was_under_way = self.under_way
         # What the run came to under the old definition, it comes to under any.
         self._errors = {
@@ -127,6 +128,7 @@ class _Rehearsal(Journal):
         visits = super().visits_of(frame)
         if visits:
             self._ends[frame] = visits[-1]
+            self._left.append(visits)
         if visits and not frame:
             self._check_reducers(visits)
         return visits
@@ -202,7 +204,11 @@ class _Rehearsal(Journal):
 
     def refusal(self, error: BaseException | None) -> Iterator[str]:
         """Why the recorded visits could not be made again."""
-        known = isinstance(error, ContractError) and str(error) in self._errors
+        if isinstance(error, ContractError):
+            known = str(error) in self._errors
+        else:
+            # A limit that is reached behind the last record is the end that the definition gives the run.
+            known = isinstance(error, BudgetExceeded) and not any(self._left)
         if isinstance(error, IncompatibleRun | BudgetExceeded | ContractError) and not known:
             yield str(error)
 

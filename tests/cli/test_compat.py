@@ -49,7 +49,7 @@ def flow(project: Project) -> Project:
         *("run", "old/flow.py", "-i", '{"n": 3}', "--run-id", "r-1", "-q"),
         *("--store", "sqlite:///runs.db"),
     )
-    assert ran.code == 4, ran.err
+    assert ran.code == 3, ran.err
     return project
 
 
@@ -104,7 +104,7 @@ def test_a_declared_migration_has_an_exit_code_of_its_own(flow: Project) -> None
         assert ended.code == 3, ended.err
         assert ended.out.startswith("migratable  flow 1 -> 2\n")
     assert "migratable  r-1  1" in ended.out
-    resumed = flow.agentflow("resume", "r-1", "new/flow.py", "--answer", "true", "-q", *STORE)
+    resumed = flow.agentflow("resume", "r-1", "true", "new/flow.py", "-q", *STORE)
     assert (resumed.code, resumed.out) == (0, "6\n"), resumed.err
     shown = flow.agentflow("show", "r-1", *STORE).out
     assert "from version 1 to 2: n=3, m=6 -> approve" in shown

@@ -38,10 +38,19 @@ TYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "three": (Literal["x", "y", "z"], ("x", "y", "z")),
     "log": (Annotated[list[int], append], ([1], [])),
     "sum": (Annotated[int, add], (1, 2)),
+    "texts": (list[str], (["t"], [])),
 }
 """What fields may hold, each with values."""
 
-START = {"a": "int", "b": "text", "c": "two", "d": "int", "log": "log", "sum": "sum"}
+START = {
+    "a": "int",
+    "b": "text",
+    "c": "two",
+    "d": "int",
+    "log": "log",
+    "sum": "sum",
+    "many": "texts",
+}
 
 
 @dataclass
@@ -132,7 +141,13 @@ def _node(step: Step, flow: Flow) -> Node:
         del options["may_provide"]
         if step.does == "maps":
             made: Node = map_each(
-                workflow=held, over=items, item="a", into="d", concurrency=2, max_items=2, **options
+                workflow=held,
+                over=items,
+                item="a",
+                into="many",
+                concurrency=2,
+                max_items=2,
+                **options,
             )
             return made
         if step.does == "holds":
@@ -194,7 +209,9 @@ def _flow(chance: random.Random, *, deep: bool) -> Flow:
         steps[-1].may = []
         steps[-1].does = "acts"
         for step in steps:
-            step.ways = [way if way[0] == "to" else ("to", f"n{count - 1}", way[2]) for way in step.ways]
+            step.ways = [
+                way if way[0] == "to" else ("to", f"n{count - 1}", way[2]) for way in step.ways
+            ]
         steps[-1].ways = [("deliver", "b", "")]
     backs = {way[1] for at, step in enumerate(steps) for way in step.ways if way[1] <= f"n{at}"}
     for step in steps:
@@ -242,8 +259,14 @@ def changed(chance: random.Random, flow: Flow) -> Flow:
         made = copy.deepcopy(flow)
         for _ in range(chance.choice([1, 1, 1, 2, 3])):
             _change(chance, chance.choice(made.every()))
-        if built(made).report.ok:
+        if built(made).report.ok and _agree(made):
             return made
+
+
+def _agree(flow: Flow) -> bool:
+    """Whether what a workflow inside is given and gives back is what its own fields hold: else any run of it may fail."""
+    inner = flow.inner
+    return inner is None or all(inner.fields[name] == flow.fields[name] for name in "ab")
 
 
 def _change(chance: random.Random, flow: Flow) -> None:  # noqa: C901 - a list of everything that may change
@@ -256,7 +279,9 @@ def _change(chance: random.Random, flow: Flow) -> None:  # noqa: C901 - a list o
         case 1 if len(flow.steps) > 1:
             flow.steps.remove(step)
             for other in flow.steps:
-                other.ways = [way for way in other.ways if way[1] != step.id] or [("deliver", "a", "")]
+                other.ways = [way for way in other.ways if way[1] != step.id] or [
+                    ("deliver", "a", "")
+                ]
                 other.on_error = None if other.on_error == step.id else other.on_error
         case 2:
             old, step.id = step.id, f"{step.id}r"

@@ -29,9 +29,7 @@ async def gone_on(workflow: Workflow[Any], store: Any, chance: random.Random) ->
         else:
             requests = await asked(store)
             some = requests if chance.random() < 0.7 else requests[:1]
-            answers = {
-                one.id: None if one.schema is None else answer(one.schema) for one in some
-            }
+            answers = {one.id: None if one.schema is None else answer(one.schema) for one in some}
             run = engine.reopen("r", answers)
         async with run:
             await run.settled()

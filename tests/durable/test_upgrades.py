@@ -180,7 +180,12 @@ BREAKING: dict[str, tuple[Any, str]] = {
         "from node act it would come to node end without the field 'more'",
     ),
     "another node is at its place": (
-        lambda: flow(act(routes=[route.to("begin")]), begin(routes=[route.to("end")]), end(), inputs=["n", "size"]),
+        lambda: flow(
+            act(routes=[route.to("begin")]),
+            begin(routes=[route.to("end")]),
+            end(),
+            inputs=["n", "size"],
+        ),
         "lacks the field 'size'",
     ),
 }
@@ -250,7 +255,9 @@ async def test_a_workflow_inside_must_leave_what_is_taken_of_it(inside: str) -> 
         # It has not given anything yet, and will give what today's node gives.
         assert reason is None
     else:
-        assert reason == "from node sub/later it would come to node sub/later without the field 'size'"
+        assert (
+            reason == "from node sub/later it would come to node sub/later without the field 'size'"
+        )
 
 
 # Migrations.
@@ -286,7 +293,11 @@ def newer(change: Any = take_over, **options: Any) -> Workflow[Any]:
         "version": "2",
         "migrations": {"1": Migration(change, {"act": "approve"})},
     }
-    nodes = (begin(routes=[route.to("approve")]), act("approve"), end(requires=["log", "sum", "word", "label"]))
+    nodes = (
+        begin(routes=[route.to("approve")]),
+        act("approve"),
+        end(requires=["log", "sum", "word", "label"]),
+    )
     return flow(*nodes, **(settings | options))
 
 
