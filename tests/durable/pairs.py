@@ -164,7 +164,9 @@ def _node(step: Step, flow: Flow) -> Node:
             else TYPES[flow.fields["d"]][0],
             **options,
         )
-    return node(_body(step, flow.fields), provides=step.provides, **options)
+    made = node(_body(step, flow.fields), provides=step.provides, **options)
+    assert isinstance(made, Node)
+    return made
 
 
 def built(flow: Flow, id: str = "flow", **options: Any) -> Workflow[Any]:
@@ -266,7 +268,9 @@ def changed(chance: random.Random, flow: Flow) -> Flow:
 def _agree(flow: Flow) -> bool:
     """Whether what a workflow inside is given and gives back is what its own fields hold: else any run of it may fail."""
     inner = flow.inner
-    return inner is None or all(inner.fields[name] == flow.fields[name] for name in "ab")
+    return inner is None or all(
+        inner.fields[name] == flow.fields[name] for name in ("a", "b", "sum")
+    )
 
 
 def _change(chance: random.Random, flow: Flow) -> None:  # noqa: C901 - a list of everything that may change

@@ -278,7 +278,7 @@ CHANGES: list[dict[str, Any]] = []
 
 def take_over(state: dict[str, Any]) -> Mapping[str, Any]:
     CHANGES.append(dict(state))
-    kept = {name: state[name] for name in ("log", "sum", "word") if name in state}
+    kept: dict[str, Any] = {name: state[name] for name in ("log", "sum", "word") if name in state}
     return {**kept, "count": state["n"], "label": f"size {state['size']}", "size": state["size"]}
 
 
