@@ -53,6 +53,9 @@ class RunView:
                 fields = {**record.data["defaults"], **(record.data["input"] or {})}
             elif record.kind == "visit" and not record.frame:
                 fields = record.data["delta"]
+            elif record.kind == "migrated":
+                # The new beginning: what was there before is not there any more, or is in it.
+                found, fields = {}, record.data["state"]
             for name, value in fields.items():
                 times = found[name].times + 1 if name in found else 1
                 found[name] = Written(value, record.number, times)

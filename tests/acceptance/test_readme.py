@@ -36,8 +36,9 @@ CONSOLES = [
 )
 def test_a_program_on_a_page_runs(block: Block, program: str, tmp_path: Path) -> None:
     file = tmp_path / (block.file or "block.py")
+    file.parent.mkdir(exist_ok=True)
     file.write_text(program, encoding="utf-8")
-    done = run([sys.executable, file.name], tmp_path)
+    done = run([sys.executable, str(file.relative_to(tmp_path))], tmp_path)
     assert done.returncode == 0, f"{block.place} ends with {done.returncode}:\n{done.stdout}"
 
 
@@ -48,7 +49,9 @@ def test_a_command_on_a_page_prints_what_is_shown(
     block: Block, files: list[Block], tmp_path: Path
 ) -> None:
     for file in files:
-        (tmp_path / str(file.file)).write_text(file.text, encoding="utf-8")
+        path = tmp_path / str(file.file)
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(file.text, encoding="utf-8")
     for command in commands_of(block):
         done = run(command.line, tmp_path)
         assert prints_as_shown(done.stdout, command.expected), (
