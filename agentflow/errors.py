@@ -33,8 +33,7 @@
     │   └── StaleClaim               nobody: another driver has taken the run over
     └── Divergence                   the operator: a recorded effect was asked another question
 
-Each class has a stable `code`. Errors of user code are not wrapped: they reach the caller as they are, with a note that
-names workflow, node and run.
+Each class has a stable `code`. Errors of user code reach the caller as they are, with a note of workflow, node and run.
 """
 
 from __future__ import annotations
@@ -112,18 +111,15 @@ class DefinitionError(AgentflowError):
     def __str__(self) -> str:
         errors = sum(finding.severity == "error" for finding in self.findings)
         count = f"{errors} error{'' if errors == 1 else 's'}"
-        lines = [f"workflow {self.workflow_id!r} cannot run: {count}"]
-        lines += [finding.as_text() for finding in self.findings]
-        return "\n".join(lines)
+        told = (finding.as_text() for finding in self.findings)
+        return "\n".join((f"workflow {self.workflow_id!r} cannot run: {count}", *told))
 
 
 class SpecError(AgentflowError):
     """A file is no declarative form of a workflow, or something in a workflow has none.
 
-    What is wrong with a workflow that could be read is told by findings, not by this error.
-
     Args:
-        message: What is wrong.
+        message: What is wrong; with a workflow that could be read, findings tell it instead.
         pointer: The JSON pointer of the place, empty for the whole.
         file: The file that was read.
         line: The line in it, from 1, where that is known.
@@ -332,8 +328,7 @@ class ModelError(AgentflowError):
 class ModelUnavailable(ModelError):
     """The provider cannot be reached, is overloaded or broke down: the same request may work later, or elsewhere.
 
-    The only errors after which a call is tried again, or another model is asked. `retry_after` is how many seconds the
-    provider wants to be left alone.
+    Only then is a call tried again. `retry_after` is how many seconds the provider wants to be left alone.
     """
 
     code = "model_unavailable"

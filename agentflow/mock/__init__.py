@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from agentflow.mock.cassette.drift import CassetteDrifted, RepliesUnused
 from agentflow.mock.cassette.recording_model import RecordingModel
 from agentflow.mock.cassette.replaying_model import ReplayingModel
@@ -17,7 +19,6 @@ from agentflow.mock.sample import NoSample, by_schema, sample
 from agentflow.mock.server.mock_server import MockServer
 from agentflow.mock.server.serving import Served
 from agentflow.mock.usage import word_usage
-from agentflow.mock.web.fetch import GuardedFetch
 from agentflow.mock.web.source import web_summary
 from agentflow.mock.web.summary import summarize
 from agentflow.mock.web.target import TargetRefused
@@ -57,3 +58,15 @@ __all__ = [
     "web_summary",
     "word_usage",
 ]
+
+if TYPE_CHECKING:
+    from agentflow.mock.web.fetch import GuardedFetch
+
+
+def __getattr__(name: str) -> Any:
+    # The one thing here that speaks HTTP to others; whoever only wants a model does not load a client for it.
+    if name == "GuardedFetch":
+        from agentflow.mock.web.fetch import GuardedFetch
+
+        return GuardedFetch
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -21,8 +21,9 @@ from agentflow.run.beginning import private_of, started_body, stored_input, whol
 from agentflow.run.ended import Ended, ended
 from agentflow.run.entries import ENDED, Claim, Entry, NewRun, RunInfo, StoredStatus
 from agentflow.run.first_state import supplied
-from agentflow.run.journal import Journal, restored, stored
+from agentflow.run.journal import Journal
 from agentflow.run.lineage import definition_data, is_changed
+from agentflow.run.stored import restored, stored
 from agentflow.run.suspension import Suspension, answers_for, last_suspension
 
 if TYPE_CHECKING:

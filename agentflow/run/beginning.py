@@ -15,9 +15,9 @@ from agentflow.graph.frozen import write
 from agentflow.run.decide import missing
 from agentflow.run.effects import effect
 from agentflow.run.first_state import defaults as defaults_of, first_state
-from agentflow.run.journal import restored, stored
 from agentflow.run.lineage import definition_data
 from agentflow.run.redo import field_again
+from agentflow.run.stored import restored, stored
 
 if TYPE_CHECKING:
     from agentflow.graph.frozen import State

@@ -21,7 +21,7 @@ from agentflow.graph.codec import Unstorable, encoded
 from agentflow.run.decide import UNRECOVERABLE, unwrapped
 from agentflow.run.facts import limit_data
 from agentflow.run.failed_effect import failure_data
-from agentflow.run.journal import stored
+from agentflow.run.stored import stored
 from agentflow.run.usage import counters_of_call
 from agentflow.run.visit_record import Recorded, add_to
 

@@ -18,7 +18,7 @@ from agentflow.errors import (
 from agentflow.run.decide import told
 from agentflow.run.entries import Entry
 from agentflow.run.fold import state_at
-from agentflow.run.journal import restored, stored
+from agentflow.run.stored import restored, stored
 
 if TYPE_CHECKING:
     from agentflow.graph.frozen import State

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Unpack
 
 from agentflow.graph.limits import Budget
-from agentflow.run import archive
+from agentflow.run import archive, ports
 from agentflow.run.attach import ATTACHED, UNANSWERED
 from agentflow.run.blocking import wait_for
 from agentflow.run.entries import ENDED, RunInfo, StoredStatus
@@ -18,15 +18,6 @@ from agentflow.run.facts import Fact, as_observer
 from agentflow.run.fold import state_at
 from agentflow.run.model_ports import ModelSource
 from agentflow.run.options import ResumeOptions, RunOptions, check_options
-from agentflow.run.ports import (
-    Authorize,
-    Clock,
-    Observer,
-    Sink,
-    Store,
-    SystemClock,
-    ToolSource,
-)
 from agentflow.run.registry import NoModels, load, load_store
 from agentflow.run.roster import Roster
 from agentflow.run.run import Run
@@ -41,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["Engine"]
 
 R = TypeVar("R")
-_SYSTEM_CLOCK = SystemClock()
+_SYSTEM_CLOCK = ports.SystemClock()
 
 
 class Engine(Generic[R]):
@@ -77,32 +68,32 @@ class Engine(Generic[R]):
         model: Any = None,
         models: Mapping[str, Any] | None = None,
         tools: Iterable[Any] = (),
-        observers: Iterable[Observer | Callable[[Fact], Any]] = (),
-        sink: Sink | None = None,
-        store: Store | str | None = None,
+        observers: Iterable[ports.Observer | Callable[[Fact], Any]] = (),
+        sink: ports.Sink | None = None,
+        store: ports.Store | str | None = None,
         budget: Budget | None = None,
-        authorize: Authorize | None = None,
+        authorize: ports.Authorize | None = None,
         require_authorization: bool = False,
         max_parallel_tools: int = 10,
-        clock: Clock | None = None,
+        clock: ports.Clock | None = None,
     ) -> None:
         check_options({"budget": budget, "sink": sink})
         self.workflow = workflow
         self.plan = workflow.plan
         self.sink = sink
-        self.store: Store | None = load_store(store) if isinstance(store, str) else store
+        self.store: ports.Store | None = load_store(store) if isinstance(store, str) else store
         self.budget = budget
         self.authorize = authorize
         self.require_authorization = require_authorization
         self.max_parallel_tools = max_parallel_tools
-        self.clock: Clock = _SYSTEM_CLOCK if clock is None else clock
+        self.clock: ports.Clock = _SYSTEM_CLOCK if clock is None else clock
         self.clock_is_system = clock is None
         # The loop's own clock is only read through anyio, which is too slow to be asked at every visit.
         self.monotonic: Callable[[], float] = time.monotonic if clock is None else clock.monotonic
         self._observers = tuple(as_observer(observer) for observer in observers)
         self._named_models = dict(models) if isinstance(models, Mapping) else models
         self._tools = tuple(tools)
-        self._tool_source: ToolSource | None = None
+        self._tool_source: ports.ToolSource | None = None
         # What is given is looked at now: a model or a tool that cannot be used must not wait for a run to say so.
         self.models: ModelSource = NoModels()
         if model is not None or models is not None:
@@ -114,11 +105,11 @@ class Engine(Generic[R]):
         self._entered = False
 
     @property
-    def tools(self) -> ToolSource:
+    def tools(self) -> ports.ToolSource:
         """The engine's tools, made when a node first asks for them."""
         if self._tool_source is None:
             self._tool_source = load("tools")(self._tools)
-        source: ToolSource = self._tool_source
+        source: ports.ToolSource = self._tool_source
         return source
 
     async def run(self, input: Mapping[str, Any] | None = None, **options: Unpack[RunOptions]) -> R:
@@ -248,8 +239,8 @@ class Engine(Generic[R]):
     ) -> Run[R]:
         """A new run that goes on from right after a record of a stored one, which stays as it is.
 
-        What was recorded up to there is not done again; routes are chosen anew where the state is edited, and what is asked
-        later is asked anew. Used as `async with await engine.fork(…) as run`; until then it is stored, `interrupted`.
+        What was recorded up to there is not done again; routes are chosen anew where the state is edited. Used as `async with
+        await engine.fork(…) as run`; until then it is stored, `interrupted`.
 
         Args:
             run_id: The other run.
@@ -309,7 +300,7 @@ class Engine(Generic[R]):
         """
         return await archive.prune(self._stored(), self.clock.now(), older_than, statuses)
 
-    def _stored(self) -> Store:
+    def _stored(self) -> ports.Store:
         if self.store is None:
             raise RuntimeError(
                 "the engine has no store: give it one, such as store='sqlite:///runs.db'"

@@ -21,9 +21,10 @@ from agentflow.graph.proof.points import Place, Point
 from agentflow.graph.waiting import Ask
 from agentflow.run.decide import Suspend
 from agentflow.run.entries import Claim, Entry, RunInfo, StoredStatus
-from agentflow.run.journal import Journal, restored, stored
+from agentflow.run.journal import Journal
 from agentflow.run.places import named
 from agentflow.run.recorded import NOWHERE, RecordedRun
+from agentflow.run.stored import restored, stored
 from agentflow.run.suspension import Request, json_schema, last_suspension, request_id
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from agentflow.graph.kinds import MapEach
 from agentflow.run.beginning import began_with, defaults_key, inner_began_with
 from agentflow.run.decide import join
 from agentflow.run.entries import Entry
-from agentflow.run.journal import restored
 from agentflow.run.places import is_below
 from agentflow.run.redo import accepted_again, edit
+from agentflow.run.stored import restored
 
 if TYPE_CHECKING:
     from agentflow.graph.plan import Plan, PlanNode

@@ -10,7 +10,7 @@ from agentflow.errors import ContractError
 from agentflow.graph.contract import contract_error
 from agentflow.run.branches import continued
 from agentflow.run.first_state import first_state
-from agentflow.run.journal import restored, stored
+from agentflow.run.stored import restored, stored
 from agentflow.run.suspension import moved, request_id
 
 if TYPE_CHECKING:

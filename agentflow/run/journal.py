@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 from pydantic_core import to_json
 
-from agentflow.errors import ContractError, IncompatibleRun, StoreError
-from agentflow.graph.codec import Unstorable, decoded, encoded
+from agentflow.errors import StoreError
 from agentflow.run.entries import SNAPSHOT, Claim, Entry, StoredStatus
 from agentflow.run.places import is_below, place_of, upwards
+from agentflow.run.stored import restored
 
 if TYPE_CHECKING:
     from agentflow.graph.plan import PlanNode
@@ -32,36 +32,7 @@ if TYPE_CHECKING:
     from agentflow.run.ports import Store
     from agentflow.run.visit_record import VisitRecord
 
-__all__ = ["Journal", "PastEffect", "restored", "stored", "unstorable"]
-
-
-def stored(where: str, value: Any) -> Any:
-    """A value in its stored form.
-
-    Raises:
-        ContractError: It has none, or would not come back as it is; says `where` it stands.
-    """
-    try:
-        return encoded(value)
-    except Unstorable as error:
-        raise unstorable(where, error) from error
-
-
-def unstorable(where: str, error: Unstorable) -> ContractError:
-    """The error that tells that the value at `where` has no stored form."""
-    return ContractError(f"{where} cannot be stored: {error}")
-
-
-def restored(where: str, data: Any) -> Any:
-    """A value from its stored form.
-
-    Raises:
-        IncompatibleRun: The code of today cannot make it.
-    """
-    try:
-        return decoded(data)
-    except Unstorable as error:
-        raise IncompatibleRun(f"{where} cannot be restored: {error}") from error
+__all__ = ["Journal", "PastEffect"]
 
 
 @dataclass(frozen=True, slots=True)

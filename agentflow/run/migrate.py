@@ -18,10 +18,11 @@ from agentflow.graph.reducer import BUILT_IN
 from agentflow.run.decide import told
 from agentflow.run.entries import SNAPSHOT, Claim, Entry, RunInfo
 from agentflow.run.first_state import defaults as defaults_of
-from agentflow.run.journal import Journal, restored, stored
+from agentflow.run.journal import Journal
 from agentflow.run.lineage import definition_data
 from agentflow.run.places import is_below
 from agentflow.run.recorded import NOWHERE
+from agentflow.run.stored import restored, stored
 from agentflow.run.suspension import moved
 
 if TYPE_CHECKING:

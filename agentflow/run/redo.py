@@ -12,7 +12,8 @@ from agentflow.graph.contract import ANY
 from agentflow.graph.frozen import freeze, write
 from agentflow.run import decide
 from agentflow.run.decide import Failure, told
-from agentflow.run.journal import Journal, restored, stored, unstorable
+from agentflow.run.journal import Journal
+from agentflow.run.stored import restored, stored, unstorable
 
 if TYPE_CHECKING:
     from agentflow.graph.contract import Contract

@@ -16,9 +16,10 @@ from agentflow.errors import Divergence
 from agentflow.run.decide import Suspend, told
 from agentflow.run.entries import Claim, Entry, RunInfo, StoredStatus
 from agentflow.run.failed_effect import failure_of
-from agentflow.run.journal import Journal, PastEffect, restored, stored
+from agentflow.run.journal import Journal, PastEffect
 from agentflow.run.places import is_below, place_of
 from agentflow.run.recorded import NOWHERE, RecordedRun
+from agentflow.run.stored import restored, stored
 
 if TYPE_CHECKING:
     from agentflow.graph.plan import PlanNode

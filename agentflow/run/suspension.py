@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentflow.errors import ContractError, ResumeConflict
 from agentflow.run.entries import Entry
-from agentflow.run.journal import restored, stored
+from agentflow.run.stored import restored, stored
 
 if TYPE_CHECKING:
     from agentflow.run.context import NodeContext

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from agentflow.run.journal import restored
+from agentflow.run.stored import restored
 
 if TYPE_CHECKING:
     from agentflow.run.journal import Journal

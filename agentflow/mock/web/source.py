@@ -8,7 +8,6 @@ from collections.abc import Awaitable, Callable
 
 from agentflow.mock.reply import MockReply
 from agentflow.mock.request import MockRequest
-from agentflow.mock.web.fetch import GuardedFetch
 from agentflow.mock.web.page import text_of_page
 from agentflow.mock.web.summary import summarize
 
@@ -39,7 +38,7 @@ def web_summary(
         sentences: How long the summary is.
         most: How many characters of the text are looked at.
     """
-    loader: Load = GuardedFetch() if load is None else load
+    loader: Load = _guarded() if load is None else load
 
     async def reply(request: MockRequest) -> MockReply:
         url = _named(request)
@@ -52,6 +51,13 @@ def web_summary(
         return MockReply(text=f"{summary}\n\nSource: {url}")
 
     return reply
+
+
+def _guarded() -> Load:
+    # Loaded only where somebody asks for it: nothing else here speaks HTTP to others.
+    from agentflow.mock.web.fetch import GuardedFetch
+
+    return GuardedFetch()
 
 
 def _named(request: MockRequest) -> str | None:
