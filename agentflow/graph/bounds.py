@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any, Final
 
-from agentflow.graph.calling import takes_context
-from agentflow.graph.kinds import MapEach
+__all__ = ["COUNTS", "Bound", "Bounds", "Extent"]
 
-if TYPE_CHECKING:
-    from agentflow.graph.kinds import Kind
-    from agentflow.graph.node import Node
-    from agentflow.graph.workflow import Workflow
-
-__all__ = ["Bound", "Bounds", "bounds_of"]
+COUNTS: Final = ("rounds", "visits", "model_calls", "tool_calls")
+"""What is counted over a whole run, sub-workflows included, by the names that a `Budget` has for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +26,17 @@ class Bound:
 
     def __str__(self) -> str:
         return str(self.value) if self.value is not None else f"unbounded, because {self.reason}"
+
+    def __add__(self, other: Bound) -> Bound:
+        if self.value is None or other.value is None:
+            return other if self.bounded else self
+        return Bound(self.value + other.value)
+
+    def times(self, number: int) -> Bound:
+        """The bound of so many of the same."""
+        if self.value is None:
+            return self if number else Bound(0)
+        return Bound(self.value * number)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,12 +64,7 @@ class Bounds:
 
     def as_dict(self) -> dict[str, Any]:
         """The bounds as JSON data; `null` for unbounded, with the reasons beside."""
-        named = {
-            "rounds": self.rounds,
-            "visits": self.visits,
-            "model_calls": self.model_calls,
-            "tool_calls": self.tool_calls,
-        }
+        named: dict[str, Bound] = {name: getattr(self, name) for name in COUNTS}
         return {
             **{name: bound.value for name, bound in named.items()},
             "unbounded": {name: bound.reason for name, bound in named.items() if not bound.bounded},
@@ -86,75 +87,13 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
-    """What one visit of a node may add to the counts of the run; `None` for no limit, with the reason."""
+class Extent:
+    """How far runs of a workflow go: what a workflow around it has to know.
 
-    rounds: int | None = 0
-    visits: int | None = 1
-    model_calls: int | None = 0
-    tool_calls: int | None = 0
-    reason: str = ""
+    Args:
+        bounds: The worst case of all runs.
+        well: Of each count, the largest of a run that ends with a result; one that fails may have gone further.
+    """
 
-
-def cost_of(node: Node) -> Cost:
-    """The cost of one visit, attempts included."""
-    cost = Cost() if node.kind is None else _cost_below(node, node.kind)
-    if node.uses is not None:
-        return replace(
-            cost,
-            model_calls=_smaller(node, cost.model_calls, node.uses.model_calls),
-            tool_calls=_smaller(node, cost.tool_calls, node.uses.tool_calls),
-            reason=cost.reason or f"node {node.id!r} says that it may make any number",
-        )
-    if node.run is not None and takes_context(node.run):
-        reason = f"node {node.id!r} is given ctx and does not declare uses=Uses(…)"
-        return Cost(model_calls=None, tool_calls=None, reason=reason)
-    return cost
-
-
-def _smaller(node: Node, below: int | None, stated: int | None) -> int | None:
-    if node.kind is None:
-        return stated
-    known = [amount for amount in (below, stated) if amount is not None]
-    return min(known, default=None)
-
-
-def _cost_below(node: Node, kind: Kind) -> Cost:
-    """The cost of the branches that a node holds, all of them, once for each item and for each attempt."""
-    attempts = 1 if node.retry is None else node.retry.attempts
-    runs: int | None = attempts
-    endless = ""
-    if isinstance(kind, MapEach):
-        runs = None if kind.max_items is None else kind.max_items * attempts
-        endless = f"node {node.id!r} works on any number of items; give it max_items="
-    inner = [bounds_of(branch.workflow) for branch in kind.branches]
-
-    def total(name: str) -> int | None:
-        values = [getattr(bounds, name).value for bounds in inner]
-        once = None if None in values else sum(values)
-        if once == 0:
-            return 0
-        return None if once is None or runs is None else once * runs
-
-    visits = total("visits")
-    below = next(
-        (
-            bounds.model_calls.reason or bounds.tool_calls.reason
-            for bounds in inner
-            if bounds.model_calls.reason or bounds.tool_calls.reason
-        ),
-        "",
-    )
-    reason = f"of the sub-workflow in node {node.id!r}: {below}" if below else endless
-    return Cost(
-        total("rounds"),
-        None if visits is None else visits + 1,
-        total("model_calls"),
-        total("tool_calls"),
-        reason,
-    )
-
-
-def bounds_of(workflow: Workflow[Any]) -> Bounds:
-    """The bounds of a workflow whose definition is sound; worked out once for each."""
-    return workflow.bounds()
+    bounds: Bounds
+    well: Mapping[str, Bound]

@@ -22,7 +22,7 @@ from agentflow.graph.slips import Slips, identifier
 if TYPE_CHECKING:
     import os
 
-    from agentflow.graph.bounds import Bounds
+    from agentflow.graph.bounds import Bounds, Extent
     from agentflow.graph.findings import Report
     from agentflow.graph.limits import Budget
     from agentflow.graph.plan import Plan
@@ -110,14 +110,15 @@ class Workflow(Generic[R]):
         return fingerprint(self)
 
     @cached_property
-    def _bounds(self) -> Bounds:
-        from agentflow.graph.proof.longest import bounds
+    def extent(self) -> Extent:
+        """How far runs go: what `bounds` tells, and what a workflow around it has to know."""
+        from agentflow.graph.proof.longest import extent
 
-        return bounds(self)
+        return extent(self)
 
     def bounds(self) -> Bounds:
         """The proved worst case of a run: rounds, visits, model and tool calls; worked out when first asked for."""
-        return self._bounds
+        return self.extent.bounds
 
     def manifest(self) -> dict[str, Any]:
         """What the workflow may do, as JSON data: nodes, contracts, routes, limits."""

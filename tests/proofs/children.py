@@ -4,10 +4,22 @@ from __future__ import annotations
 
 from typing import Any, TypedDict
 
-from agentflow import Node, Retry, Uses, Workflow, define_workflow, node, route, subflow
+from agentflow import (
+    Node,
+    Retry,
+    Uses,
+    Workflow,
+    define_workflow,
+    map_each,
+    node,
+    parallel,
+    race,
+    route,
+    subflow,
+)
 from agentflow.graph.condition import field
 
-__all__ = ["CHILDREN", "INNER_NAMES"]
+__all__ = ["CHILDREN", "INNER_NAMES", "NESTED", "SMALL"]
 
 
 class _Switched(TypedDict, total=False):
@@ -31,9 +43,11 @@ def _node(id: str, *routes: Any, **options: Any) -> Node:
     return node(_work, id=id, **(settings | options))
 
 
-_one = define_workflow("one", nodes=[_node("p", _END)])
+_GIVEN: dict[str, Any] = {"inputs": [], "optional_inputs": ["x"]}
+_one = define_workflow("one", nodes=[_node("p", _END)], **_GIVEN)
 _line = define_workflow(
     "line",
+    **_GIVEN,
     nodes=[_node("p", route.to("a"), provides=[]), _node("a", _END, uses=Uses(tool_calls=2))],
 )
 _loop = define_workflow(
@@ -46,6 +60,7 @@ _loop = define_workflow(
 )
 _handled = define_workflow(
     "handled",
+    **_GIVEN,
     nodes=[_node("q", route.to("p"), on_error="r"), _node("p", _END), _node("r", _END)],
 )
 _switched = define_workflow(
@@ -65,6 +80,60 @@ _nested = define_workflow(
     ],
 )
 
-CHILDREN: tuple[Workflow[Any], ...] = (_one, _line, _loop, _handled, _switched, _nested)
-INNER_NAMES = ("p", "q", "r", "s", "a/p", "b/q", "b/r/p", "c/p")
+_stuck = define_workflow(
+    "stuck",
+    **_GIVEN,
+    # The longest way runs out of rounds, so no run ends with it.
+    nodes=[
+        _node("q", route.to("p", _says_so), _END, starts_round=True),
+        _node("p", route.to("q"), provides=[]),
+    ],
+    max_rounds=2,
+)
+_fanned = define_workflow(
+    "fanned",
+    **_GIVEN,
+    nodes=[parallel("r", {"x": _one, "y": _stuck}, routes=[route.to("s")]), _node("s", _END)],
+    waive={"AF210": "nobody reads"},
+)
+_raced = define_workflow(
+    "raced",
+    **_GIVEN,
+    nodes=[race("r", {"x": _handled, "y": _one}, into="out", routes=[_END])],
+)
+
+
+def _items(state: Any) -> list[str]:
+    raise AssertionError("sub-workflows of the proofs are not run")
+
+
+_mapped = define_workflow(
+    "mapped",
+    inputs=[],
+    nodes=[
+        map_each(
+            "r",
+            _line,
+            over=_items,
+            item="x",
+            into="out",
+            max_items=2,
+            concurrency=1,
+            on_branch_error="collect",
+            errors="failed",
+            routes=[_END],
+        )
+    ],
+    waive={"AF210": "nobody reads"},
+)
+
+CHILDREN: tuple[Workflow[Any], ...] = (
+    *(_one, _line, _loop, _handled, _switched, _nested),
+    *(_stuck, _fanned, _raced, _mapped),
+)
+SMALL: tuple[Workflow[Any], ...] = (_one, _line, _handled, _stuck)
+"""Those of which several can be gone through in every order; each takes an item as `x`."""
+NESTED: tuple[Workflow[Any], ...] = (*SMALL, _raced, _mapped)
+"""Those of which one can be gone through in every order beside one that is small."""
+INNER_NAMES = ("p", "q", "r", "s", "a/p", "b/q", "b/r/p", "c/p", "a[x]/p", "b[y]/q", "a/r")
 """Names that nodes inside may be called by."""

@@ -8,10 +8,10 @@ condition says bears on the next.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from dataclasses import dataclass, field as attribute
-from typing import Any, Literal, NotRequired, TypedDict, TypeVar
+from typing import Any, Literal, NotRequired, TypedDict
 
 from hypothesis import settings, strategies as st
 
@@ -24,21 +24,23 @@ from agentflow import (
     Workflow,
     at_most,
     ends_within,
+    map_each,
     must_pass,
     never_after,
     node,
     only_if,
+    parallel,
+    race,
     route,
     subflow,
 )
 from agentflow.graph.condition import Condition, field
 from agentflow.graph.workflow import assemble
-from tests.proofs.children import CHILDREN, INNER_NAMES
+from tests.proofs.children import CHILDREN, INNER_NAMES, NESTED, SMALL
+from tests.proofs.choices import Choices, choices
 from tests.proofs.values import Level
 
 __all__ = ["SCRIPT", "Drawn", "Script", "many", "told", "workflows"]
-
-T = TypeVar("T")
 
 
 class Service(TypedDict):
@@ -247,26 +249,30 @@ def _read(state: Any, reads: tuple[str, ...]) -> None:
         state[name]
 
 
+def some_items(state: Any) -> list[str]:
+    """The items of a `map_each`; no graph that holds one is run."""
+    raise AssertionError("graphs that hold workflows are not run")
+
+
 _SCHEMAS: tuple[Any, ...] = (Plain, Filled, Plain, None)
 _ROLES = ("", "", "p", "r", "p", "", "m", "p", "rp", "")
 """What a node may do with a field: require it, provide it, provide it at times."""
 _GIVEN = ("input", "optional", "none")
-_LENGTH = 256
 
 
-class Drawn:
+class Drawn(Choices):
     """A random workflow, declared but not checked; `repr` tells it in one line for each node."""
 
     def __init__(
         self,
-        choices: bytes,
+        made: bytes,
         *,
         most: int = 5,
         rounds: tuple[int, ...] = (3, 1, 2, 4),
         demanding: bool = False,
         telling: bool = False,
     ) -> None:
-        self._choices = iter(choices)
+        super().__init__(made)
         self._demanding = demanding
         self._telling = telling
         self.workflow = self._workflow(most, rounds)
@@ -274,21 +280,14 @@ class Drawn:
     def __repr__(self) -> str:
         return told(self.workflow)
 
-    def _pick(self, options: Sequence[T]) -> T:
-        """One of some options; the first when choices are used up, so that a graph shrinks to the plain."""
-        return options[next(self._choices, 0) % len(options)]
-
-    def _chance(self, percent: int) -> bool:
-        return next(self._choices, 0) * 100 // 256 >= 100 - percent
-
     def _workflow(self, most: int, rounds: tuple[int, ...]) -> Workflow[Any]:
-        schema = self._pick(_SCHEMAS)
+        schema = self.pick(_SCHEMAS)
         known = UNTYPED if schema is None else tuple(ATOMS)
-        self.fields = list(dict.fromkeys(self._pick(known) for _ in range(self._pick((2, 1, 3)))))
-        self.count = self._pick(range(2, most + 1))
-        self.boundaries = [at for at in range(self.count) if self._chance(40)]
-        self.parents = [self._pick(range(at + 1)) for at in range(self.count - 1)]
-        given = {name: self._pick(_GIVEN) for name in self.fields}
+        self.fields = list(dict.fromkeys(self.pick(known) for _ in range(self.pick((2, 1, 3)))))
+        self.count = self.pick(range(2, most + 1))
+        self.boundaries = [at for at in range(self.count) if self.chance(40)]
+        self.parents = [self.pick(range(at + 1)) for at in range(self.count - 1)]
+        given = {name: self.pick(_GIVEN) for name in self.fields}
         if schema is Filled:
             given |= dict.fromkeys({"extra", "size", "text", "loose"} - given.keys(), "input")
         return assemble(
@@ -298,9 +297,9 @@ class Drawn:
             state=schema,
             inputs=[name for name, how in given.items() if how == "input"],
             optional_inputs=[name for name, how in given.items() if how == "optional"],
-            max_rounds=self._pick(rounds) if self.boundaries else None,
-            on_error=self._pick((None, None, *self._ids())),
-            on_limit=self._pick((None, None, *self._ids())),
+            max_rounds=self.pick(rounds) if self.boundaries else None,
+            on_error=self.pick((None, None, *self._ids())),
+            on_limit=self.pick((None, None, *self._ids())),
             policies=[self._policy()] if self._demanding else [],
         )
 
@@ -311,7 +310,7 @@ class Drawn:
         return tuple(self._id(at) for at in range(self.count))
 
     def _node(self, at: int) -> Node:
-        roles = {name: self._pick(_ROLES) for name in self.fields}
+        roles = {name: self.pick(_ROLES) for name in self.fields}
         others = [id for id in self._ids() if id != self._id(at)]
         provided = [name for name, role in roles.items() if "p" in role]
         options: dict[str, Any] = {
@@ -320,63 +319,93 @@ class Drawn:
             "may_provide": [name for name, role in roles.items() if "m" in role],
             "routes": self._routes(at),
             "starts_round": at in self.boundaries,
-            "on_error": self._pick((None, None, None, None, *others)),
-            "retry": Retry(2) if self._chance(10) else None,
+            "on_error": self.pick((None, None, None, None, *others)),
+            "retry": Retry(2) if self.chance(10) else None,
         }
-        if self._demanding and self._chance(25):
-            given = dict.fromkeys(provided, "$result")
-            # What a sub-workflow gives back is provided always.
-            options["may_provide"] = ()
-            return subflow(workflow=self._pick(CHILDREN), outputs=given, **options)
-        uses = Uses(model_calls=self._pick((1, 0, 2, 3)), tool_calls=self._pick((0, 1, 2)))
+        if self._demanding and self.chance(30):
+            # What is provided follows from what it holds.
+            del options["may_provide"]
+            return self._holding(provided, options)
+        uses = Uses(model_calls=self.pick((1, 0, 2, 3)), tool_calls=self.pick((0, 1, 2)))
         return node(body(self._id(at)), provides=provided, uses=uses, **options)
+
+    def _holding(self, provided: list[str], options: dict[str, Any]) -> Node:
+        """A node that holds workflows, of any kind."""
+        given = dict.fromkeys(provided, "$result")
+        failures: dict[str, Any] = {}
+        if self.chance(40):
+            failures = {"on_branch_error": "collect", "errors": self._spare(provided)}
+        kind = self.pick(("subflow", "parallel", "map_each", "race"))
+        if kind == "subflow":
+            return subflow(workflow=self.pick(CHILDREN), outputs=given, **options)
+        if kind == "map_each":
+            return map_each(
+                workflow=self.pick(SMALL),
+                over=some_items,
+                item="x",
+                into=next(iter(provided), self._spare([*provided, *failures.values()])),
+                concurrency=self.pick((1, 2)),
+                max_items=self.pick((2, None, 1, 3, 0)),
+                **failures,
+                **options,
+            )
+        make = parallel if kind == "parallel" else race
+        held = {"x": subflow("x", self.pick(NESTED), outputs=given)}
+        # In a race any of them may give the same.
+        other = given if kind == "race" and self.chance(50) else {}
+        held["y"] = subflow("y", self.pick(SMALL), outputs=other)
+        return make(branches=held, **failures, **options)
+
+    def _spare(self, taken: Iterable[str]) -> str:
+        """A field that is not given yet."""
+        return next(name for name in ("loose", "extra", "text", "items") if name not in taken)
 
     def _policy(self) -> Policy:
         names = (*self._ids(), *self._ids(), *INNER_NAMES)
-        one, other = self._pick(names), self._pick(names)
-        match self._pick(("must_pass", "never_after", "at_most", "only_if", "ends_within")):
+        one, other = self.pick(names), self.pick(names)
+        match self.pick(("must_pass", "never_after", "at_most", "only_if", "ends_within")):
             case "must_pass":
                 return must_pass(one, before=other)
             case "never_after":
                 return never_after(one, other)
             case "at_most":
-                return at_most(one, self._pick((1, 0, 2, 3)))
+                return at_most(one, self.pick((1, 0, 2, 3)))
             case "only_if":
                 return only_if(one, self._condition())
-        return ends_within(rounds=self._pick((1, 2, 3)))
+        return ends_within(rounds=self.pick((1, 2, 3)))
 
     def _routes(self, at: int) -> list[Route]:
         children = [self._id(to + 1) for to, parent in enumerate(self.parents) if parent == at]
         further = [self._id(to) for to in range(at + 1, self.count)]
         backs = [self._id(to) for to in self.boundaries if to <= at]
         ways = [self._way(target) for target in children]
-        for _ in range(self._pick((0, 0, 1, 2))):
-            way = self._way(self._pick(("end", *further, *backs)))
-            ways.insert(self._pick(range(len(ways) + 1)), way)
-        always = not ways or self._chance(60)
-        return [*ways, self._way(self._pick(("end", "end", *further, *backs)), always=always)]
+        for _ in range(self.pick((0, 0, 1, 2))):
+            way = self._way(self.pick(("end", *further, *backs)))
+            ways.insert(self.pick(range(len(ways) + 1)), way)
+        always = not ways or self.chance(60)
+        return [*ways, self._way(self.pick(("end", "end", *further, *backs)), always=always)]
 
     def _way(self, target: str, *, always: bool = False) -> Route:
         when: Any = None
         if not always:
-            when = None if self._chance(10) else self._condition()
+            when = None if self.chance(10) else self._condition()
         silent = () if self._telling else None
-        reads = (self._pick(self.fields),) if self._chance(15) else silent
+        reads = (self.pick(self.fields),) if self.chance(15) else silent
         if when is None and not always:
             when = answering(reads or ())
         if target != "end":
             return route.to(target, when, reads=reads)
-        match self._pick(("finish", "deliver", "deliver", "ready")):
+        match self.pick(("finish", "deliver", "deliver", "ready")):
             case "deliver":
-                return route.deliver(self._pick(self.fields), when, reads=reads)
+                return route.deliver(self.pick(self.fields), when, reads=reads)
             case "ready" if not always:
-                return route.deliver_if_ready(self._pick(self.fields))
+                return route.deliver_if_ready(self.pick(self.fields))
             case _:
                 return route.finish(finishing(reads or ()), when, reads=reads)
 
     def _condition(self) -> Condition:
         one = self._atom()
-        match self._pick(("one", "one", "not", "and", "or", "unless")):
+        match self.pick(("one", "one", "not", "and", "or", "unless")):
             case "not":
                 return ~one
             case "and":
@@ -388,7 +417,7 @@ class Drawn:
         return one
 
     def _atom(self) -> Condition:
-        return self._pick(ATOMS[self._pick(self.fields)])
+        return self.pick(ATOMS[self.pick(self.fields)])
 
 
 def many(count: int) -> settings:
@@ -398,14 +427,13 @@ def many(count: int) -> settings:
 
 
 def workflows(**options: Any) -> st.SearchStrategy[Drawn]:
-    """Random workflows; all choices are drawn at once, which is many times faster than one by one.
+    """Random workflows.
 
     Args:
         options: `most` nodes; the `rounds` to choose from; `demanding` for sub-workflows and a policy; `telling` for
             functions that all tell what they read.
     """
-    choices = st.binary(min_size=_LENGTH, max_size=_LENGTH)
-    return choices.map(lambda made: Drawn(made, **options))
+    return choices().map(lambda made: Drawn(made, **options))
 
 
 def told(workflow: Workflow[Any]) -> str:
@@ -419,7 +447,17 @@ def told(workflow: Workflow[Any]) -> str:
     for one in workflow.nodes:
         declared = ("starts_round", "requires", "provides", "may_provide", "on_error", "retry")
         of_node = [f"{name}={value}" for name in declared if (value := getattr(one, name))]
-        of_node += [f"runs {one.kind.workflow.id}"] if one.kind else []
+        of_node += [_held(one)] if one.kind else []
         ways = [f"{way}" + (f" reads {way.reads}" if way.reads else "") for way in one.routes]
         lines.append(f"  {' '.join((one.id, *of_node))} -> {'; '.join(ways)}")
     return "\n".join([*lines, *map(str, workflow.policies)])
+
+
+def _held(one: Node) -> str:
+    ways = {
+        name: getattr(one.kind, name)
+        for name in ("on_branch_error", "concurrency", "max_items")
+        if hasattr(one.kind, name)
+    }
+    inside = ", ".join(f"{branch.name} {branch.workflow.id}".strip() for branch in one.branches)
+    return f"{type(one.kind).__name__} of {inside} {ways}"

@@ -1,4 +1,7 @@
-"""Judging: whether a policy holds on every path, by walking every path with the policy in hand."""
+"""Judging: whether a policy holds on every path, by walking every path with the policy in hand.
+
+What a node holds is gone through in every order; a workflow of its own is walked visit by visit.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,9 @@ from typing import Any, NamedTuple
 
 from agentflow import Node, Workflow
 from agentflow.graph.policy import Policy
-from tests.proofs.explorer import Explorer, Place
-from tests.proofs.visits import Situation, State
+from tests.proofs.explorer import Place
+from tests.proofs.interleaving import Held, Interleaving, Move, Path
+from tests.proofs.visits import Situation
 
 __all__ = ["Judge", "Stand"]
 
@@ -31,40 +35,23 @@ class Passage(NamedTuple):
 
 @dataclass(eq=False)
 class Judge:
-    """Judges one policy about visits; `inside` are the nodes of the sub-workflows above."""
+    """Judges one policy about visits."""
 
     workflow: Workflow[Any]
     policy: Policy
-    inside: tuple[str, ...] = ()
-    _inner: dict[str, Judge] = field(default_factory=dict)
     _passages: dict[tuple[Situation, int], Passage] = field(default_factory=dict)
-    _runs: dict[int, Passage] = field(default_factory=dict)
+    _held: dict[tuple[str, int], Passage] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         condition = self.policy.condition
-        self.explorer = Explorer(self.workflow, () if condition is None else (condition,))
+        asked = () if condition is None else (condition,)
+        self.interleaving = Interleaving(self.workflow, asked)
+        self.explorer = self.interleaving.explorer(())
 
     @property
     def broken(self) -> bool:
         """Whether some path breaks the policy."""
-        return self.run(0).broken
-
-    def run(self, count: int) -> Passage:
-        """What may come of a whole run that begins with a count."""
-        if count not in self._runs:
-            after: set[int] = set()
-            failed: set[int] = set()
-            broken = False
-            for stand in self._stands(count):
-                passage = self.passage(stand)
-                broken |= passage.broken
-                for way in self.explorer.visit(stand.place[0]).ways:
-                    if way.kind == "end":
-                        after |= passage.after
-                    elif way.problem is not None and way.problem.kind == "raised":
-                        failed |= passage.failed
-            self._runs[count] = Passage(frozenset(after), frozenset(failed), broken)
-        return self._runs[count]
+        return any(self.passage(stand).broken for stand in self._stands())
 
     def along(self, path: Iterable[str]) -> set[Stand]:
         """Every stand in which a run can be that has visited the nodes of `path`."""
@@ -87,8 +74,8 @@ class Judge:
             length += 1
         return length if layer else 0
 
-    def _stands(self, count: int) -> set[Stand]:
-        waiting = [Stand((start, 1), count) for start in self.explorer.starts()]
+    def _stands(self) -> set[Stand]:
+        waiting = [Stand((start, 1), 0) for start in self.explorer.starts()]
         seen = set(waiting)
         while waiting:
             for after in self.onward(waiting.pop()):
@@ -109,63 +96,97 @@ class Judge:
         """What may come of the visit at a stand."""
         (here, _), count = stand
         if (here, count) not in self._passages:
-            self._passages[here, count] = self._visited(here, count)
+            self._passages[here, count] = self._visited(stand)
         return self._passages[here, count]
 
-    def _visited(self, here: Situation, count: int) -> Passage:
+    def _visited(self, stand: Stand) -> Passage:
+        here, count = stand.place[0], stand.seen
         problems = self.explorer.visit(here).failing
         if any(problem.kind == "requires" for problem in problems):
             return Passage(frozenset(), frozenset(), broken=False)
         node = self.explorer.nodes[here.node]
-        broken = self._is_broken(node, here.state, count)
-        means = self._means(self.policy.node, node)
+        broken = self._breaks((), stand.place, count)
+        begun = self._entered((), here.node, count)
+        inside = self._inside(node, begun)
+        after = frozenset(self._left((), here.node, each) for each in inside.after)
+        return Passage(after, inside.failed, broken or inside.broken)
+
+    def _inside(self, node: Node, count: int) -> Passage:
+        """What may come of all that a node holds, from the beginning of its visit on."""
+        first = self.interleaving.begin(node)
+        if first is None:
+            return Passage(frozenset({count}), frozenset({count}), broken=False)
+        key = node.id, count
+        if key not in self._held:
+            self._held[key] = self._gone_through(node, first, count)
+        return self._held[key]
+
+    def _gone_through(self, node: Node, first: Held, count: int) -> Passage:
+        results: dict[str, set[int]] = {"ended": set(), "failed": set(), "gone": set()}
+        broken = False
+        waiting = [(first, count)]
+        seen = set(waiting)
+        while waiting:
+            held, before = waiting.pop()
+            for move in self.interleaving.moves_inside((), node, held):
+                if move.entered is not None:
+                    broken |= self._breaks(*move.entered, before)
+                after = self._counted(move, before)
+                if not isinstance(move.then, Held):
+                    assert isinstance(move.then, str)
+                    results[move.then].add(after)
+                elif (move.then, after) not in seen:
+                    seen.add((move.then, after))
+                    waiting.append((move.then, after))
+        return Passage(frozenset(results["ended"]), frozenset(results["failed"]), broken)
+
+    def _counted(self, move: Move, count: int) -> int:
+        if move.entered is not None:
+            path, place = move.entered
+            count = self._entered(path, place[0].node, count)
+        for path, id in move.left:
+            count = self._left(path, id, count)
+        return count
+
+    # The policy.
+
+    def _entered(self, path: Path, id: str, count: int) -> int:
+        """The count after a node is entered; whether it fails or not makes no difference to these."""
+        means = self._means(self.policy.node, path, id)
         match self.policy.kind:
-            case "must_pass":
-                passed, failed = max(count, int(means)), count
             case "never_after":
-                passed = failed = max(count, int(means))
+                return max(count, int(means))
             case "at_most":
                 # More than too many is too many.
-                passed = failed = min(count + means, self.policy.count + 1)
-            case _:
-                passed = failed = count
-        if node.kind is None:
-            return Passage(frozenset({passed}), frozenset({failed}), broken)
-        return self._inside(node, failed, means and self.policy.kind == "must_pass", broken)
+                return min(count + means, self.policy.count + 1)
+        return count
 
-    def _inside(self, node: Node, count: int, passes: bool, broken: bool) -> Passage:
-        assert node.kind is not None
-        judge = self._inner.setdefault(
-            node.id, Judge(node.kind.workflow, self.policy, (*self.inside, node.id))
-        )
-        after: set[int] = set()
-        begun = {count}
-        for _ in range(1 if node.retry is None else node.retry.attempts):
-            runs = [judge.run(each) for each in begun]
-            broken |= any(run.broken for run in runs)
-            after |= {max(1, end) if passes else end for run in runs for end in run.after}
-            begun = {end for run in runs for end in run.failed}
-        return Passage(frozenset(after), frozenset(begun), broken)
+    def _left(self, path: Path, id: str, count: int) -> int:
+        """The count after a node is left well."""
+        means = self._means(self.policy.node, path, id)
+        return max(count, int(means)) if self.policy.kind == "must_pass" else count
 
-    def _means(self, name: str, node: Node) -> bool:
-        return name in (node.id, "/".join((*self.inside, node.id)))
+    def _means(self, name: str, path: Path, id: str) -> bool:
+        full = "/".join((*path, id))
+        plain = "/".join(step.partition("[")[0] for step in (*path, id))
+        return name in (id, full, plain)
 
-    def _is_broken(self, node: Node, state: State, count: int) -> bool:
-        policy = self.policy
+    def _breaks(self, path: Path, place: Place, count: int) -> bool:
+        """Whether entering a node breaks the policy."""
+        policy, id = self.policy, place[0].node
         match policy.kind:
             case "must_pass":
-                return self._means(policy.other, node) and count == 0
+                return self._means(policy.other, path, id) and count == 0
             case "never_after":
-                return self._means(policy.other, node) and count > 0
+                return self._means(policy.other, path, id) and count > 0
             case "at_most":
-                return self._means(policy.node, node) and count >= policy.count
-        return self._means(policy.node, node) and not self._holds(state)
+                return self._means(policy.node, path, id) and count >= policy.count
+        return self._means(policy.node, path, id) and not self._holds(path, place)
 
-    def _holds(self, state: State) -> bool:
+    def _holds(self, path: Path, place: Place) -> bool:
         try:
-            return self.policy.condition is None or self.policy.condition(
-                self.explorer.values(state)
-            )
+            state = self.interleaving.explorer(path).values(place[0].state)
+            return self.policy.condition is None or self.policy.condition(state)
         except Exception:
             # What cannot be asked does not hold.
             return False

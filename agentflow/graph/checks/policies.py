@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from agentflow.graph.checks.paths import gaps
 from agentflow.graph.condition import Condition
 from agentflow.graph.findings import Finding
+from agentflow.graph.kinds import step_of
 from agentflow.graph.proof.explore import Walk
 from agentflow.graph.proof.monitors import PolicyMonitor, names_a_node
 from agentflow.graph.proof.story import details, nodes_on
@@ -107,7 +108,11 @@ def _violation(
         hint,
         node=place[0].node,
         path=path,
-        details=(*details(walk, place), *((f"{lack.name}: {said}",) if said else ())),
+        details=(
+            *details(walk, place),
+            *lack.beside,
+            *((f"{lack.name}: {said}",) if said else ()),
+        ),
     )
 
 
@@ -167,7 +172,7 @@ def _paths(workflow: Workflow[Any], inside: tuple[str, ...]) -> Iterator[tuple[s
     for node in workflow.nodes:
         yield (*inside, node.id)
         for branch in node.branches:
-            yield from _paths(branch.workflow, (*inside, node.id))
+            yield from _paths(branch.workflow, (*inside, step_of(node, branch)))
 
 
 def _finding(

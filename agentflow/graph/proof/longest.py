@@ -8,81 +8,107 @@ that matrix, found by squaring: the work grows with the logarithm of `max_rounds
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from agentflow.graph.bounds import Bound, Bounds, Cost, cost_of
+from agentflow.graph.bounds import COUNTS, Bound, Bounds, Extent
+from agentflow.graph.cost import Cost, cost_of
 from agentflow.graph.proof.explore import Walk
 from agentflow.graph.proof.points import Point
 
 if TYPE_CHECKING:
     from agentflow.graph.workflow import Workflow
 
-__all__ = ["bounds", "fewest_visits"]
+__all__ = ["extent", "fewest_visits"]
 
 _MOST_OPENINGS: Final = 24
 """How many points that open a round the matrix may have; with more, the simple bound is taken."""
 
-Weight = Callable[[str], int]
 Row = dict[Point, int]
+Weight = Callable[[str], int]
 
 
-def bounds(workflow: Workflow[Any]) -> Bounds:
+@dataclass(frozen=True, slots=True)
+class _Weights:
+    """What is counted.
+
+    Args:
+        most: For the visit of a node, at most.
+        well: The same if it is left by a route.
+        opening: For each further round.
+    """
+
+    most: Weight
+    well: Weight
+    opening: int = 0
+
+    @classmethod
+    def equal(cls, weight: Weight, opening: int = 0) -> _Weights:
+        """Weights of what does not depend on how a visit ends."""
+        return cls(weight, weight, opening)
+
+
+def extent(workflow: Workflow[Any]) -> Extent:
     """The worst case of a workflow whose structure is sound."""
     walk = Walk(workflow)
     costs = {id: cost_of(walk.nodes[id]) for id in walk.nodes if id in walk.reached}
     rounds = 1 if workflow.max_rounds is None else workflow.max_rounds
-    longest = None if walk.merged else _Longest.of(walk, rounds, lambda _: True)
+    longest = None if walk.merged else _Longest.of(walk, rounds)
     counts = _simple(walk, rounds) if longest is None else None
 
-    def worst(weight: Weight, opening: int = 0) -> int:
+    def worst(weights: _Weights) -> int:
         if longest is not None:
-            return longest.worst(weight, opening)
+            return longest.worst(weights)
         assert counts is not None
-        return opening * counts[1] + sum(weight(id) * count for id, count in counts[0].items())
+        visits = sum(weights.most(id) * count for id, count in counts[0].items())
+        return weights.opening * counts[1] + visits
 
-    def bound(name: str, opening: int = 0) -> Bound:
-        reason = next((cost.reason for cost in costs.values() if getattr(cost, name) is None), "")
-        if any(getattr(cost, name) is None for cost in costs.values()):
-            return Bound(None, reason)
-        return Bound(opening + worst(lambda node: _amount(costs, node, name), opening))
+    def bound(name: str) -> tuple[Bound, Bound]:
+        endless = next((c.most[name] for c in costs.values() if not c.most[name].bounded), None)
+        if endless is not None:
+            return endless, endless
+        weights = _weights(costs, name)
+        first = weights.opening
+        most = worst(weights)
+        well = None if longest is None else longest.ending_well(weights)
+        return Bound(first + most), Bound(first + (most if well is None else well))
 
-    own_rounds = 1 + worst(lambda _: 0, 1)
-    return Bounds(
+    own_rounds = 1 + worst(_Weights.equal(lambda _: 0, 1))
+    both = {name: bound(name) for name in COUNTS}
+    bounds = Bounds(
         rounds_of_workflow=own_rounds,
-        rounds=bound("rounds", 1),
-        visits=bound("visits"),
         node_visits={id: _visits_of(walk, worst, id) for id in walk.nodes},
-        model_calls=bound("model_calls"),
-        tool_calls=bound("tool_calls"),
-        exact=longest is not None,
+        exact=longest is not None and all(cost.exact for cost in costs.values()),
+        **{name: most for name, (most, _) in both.items()},
     )
+    return Extent(bounds, {name: well for name, (_, well) in both.items()})
 
 
 def fewest_visits(walk: Walk) -> int | None:
     """How many visits a shortest run to an end makes; `None` where none ends, or paths are too many to be told apart."""
     stated = walk.workflow.max_rounds
-
-    def ends(point: Point) -> bool:
-        return any(step.kind == "end" for step in walk.expand(point).steps)
-
-    longest = None if walk.merged else _Longest.of(walk, 1 if stated is None else stated, ends)
+    longest = None if walk.merged else _Longest.of(walk, 1 if stated is None else stated)
     # The shortest way is the longest where each visit counts less than nothing.
-    most = None if longest is None else longest.most(lambda _: -1)
+    most = None if longest is None else longest.ending_well(_Weights.equal(lambda _: -1))
     return None if most is None else -most
 
 
-def _amount(costs: Mapping[str, Cost], id: str, name: str) -> int:
-    # A node to which rounds do not suffice is a point of the matrix all the same.
-    amount: int = getattr(costs[id], name) if id in costs else 0
-    return amount
+def _weights(costs: Mapping[str, Cost], name: str) -> _Weights:
+    def amount(of: Callable[[Cost], Mapping[str, Bound]]) -> Weight:
+        # A node to which rounds do not suffice is a point of the matrix all the same.
+        return lambda node: (of(costs[node])[name].value or 0) if node in costs else 0
+
+    return _Weights(
+        amount(lambda cost: cost.most), amount(lambda cost: cost.well), int(name == "rounds")
+    )
 
 
-def _visits_of(walk: Walk, worst: Callable[[Weight], int], id: str) -> int:
+def _visits_of(walk: Walk, worst: Callable[[_Weights], int], id: str) -> int:
     if id not in walk.reached:
         return 0
     if id not in walk.workflow.shape.looping:
         return 1
-    return worst(lambda other: int(other == id))
+    return worst(_Weights.equal(lambda other: int(other == id)))
 
 
 class _Longest:
@@ -91,7 +117,6 @@ class _Longest:
     Args:
         walk: The walk.
         rounds: The largest number of rounds.
-        stops: At which points the walks of interest may stop.
         order: Every point, those that lead on inside a round before those they lead to.
         openings: The points that open rounds.
     """
@@ -100,18 +125,16 @@ class _Longest:
         self,
         walk: Walk,
         rounds: int,
-        stops: Callable[[Point], bool],
         order: list[Point],
         openings: Collection[Point],
     ) -> None:
         self.walk = walk
         self.rounds = rounds
-        self.stops = stops
         self.order = order
         self.openings = openings
 
     @classmethod
-    def of(cls, walk: Walk, rounds: int, stops: Callable[[Point], bool]) -> _Longest | None:
+    def of(cls, walk: Walk, rounds: int) -> _Longest | None:
         """The points in order, or `None` where they are too many to be told apart."""
         openings: dict[Point, None] = {walk.first: None}
         ways: dict[Point, list[Point]] = {}
@@ -124,7 +147,7 @@ class _Longest:
             openings |= dict.fromkeys(layer)
         if walk.merged or len(openings) > _MOST_OPENINGS:
             return None
-        return cls(walk, rounds, stops, _sorted(ways), openings)
+        return cls(walk, rounds, _sorted(ways), openings)
 
     @staticmethod
     def _round(walk: Walk, ways: dict[Point, list[Point]], layer: list[Point]) -> list[Point]:
@@ -147,15 +170,24 @@ class _Longest:
                     waiting.append(step.target)
         return opened
 
-    def worst(self, weight: Weight, opening: int = 0) -> int:
-        """The largest sum of `weight` over the visits of a run, with `opening` for each further round."""
-        most = self.most(weight, opening)
+    def worst(self, weights: _Weights) -> int:
+        """The largest sum over the visits of a run, wherever it stops."""
+        most = self._most(weights, lambda point: weights.most(point.node))
         assert most is not None, "a run may stop at its first visit"
         return most
 
-    def most(self, weight: Weight, opening: int = 0) -> int | None:
-        """The same for runs that stop where they may; `None` if none does."""
-        stay, go, limit = self._inside(weight, opening)
+    def ending_well(self, weights: _Weights) -> int | None:
+        """The largest sum over the visits of a run that comes to an end; `None` if none does."""
+
+        def stop(point: Point) -> int | None:
+            ends = any(step.kind == "end" for step in self.walk.expand(point).steps)
+            return weights.well(point.node) if ends else None
+
+        return self._most(weights, stop)
+
+    def _most(self, weights: _Weights, stop: Callable[[Point], int | None]) -> int | None:
+        """The largest sum of the runs that stop where they may; `stop` says what is counted there, `None` if they may not."""
+        stay, go, limit = self._inside(weights, stop)
         matrix = {a: go[a] for a in self.openings}
         first = self.walk.first
         after = _power(matrix, self.rounds - 1, {first: 0}, stopping=True)
@@ -164,34 +196,36 @@ class _Longest:
         found += [value + limit[point] for point, value in last.items() if point in limit]
         return max(found, default=None)
 
-    def _inside(self, weight: Weight, opening: int) -> tuple[Row, dict[Point, Row], Row]:
+    def _inside(
+        self, weights: _Weights, stop: Callable[[Point], int | None]
+    ) -> tuple[Row, dict[Point, Row], Row]:
         """From each point, inside its round: the most on any way, to each next opening, and on to `on_limit`."""
         stay: Row = {}
         go: dict[Point, Row] = {}
         limit: Row = {}
         for point in reversed(self.order):
-            most = [0] if self.stops(point) else []
+            stopping = stop(point)
+            most = [] if stopping is None else [stopping]
             past: list[int] = []
-            out = Row()
+            go[point] = out = Row()
             for step in self.walk.expand(point).steps:
                 if step.target is None:
                     continue
+                own = (weights.most if step.kind == "error" else weights.well)(point.node)
                 if step.opens:
                     # What only a round too many would open is no row of the matrix.
                     if step.target in self.openings:
-                        _raise(out, step.target, opening)
+                        _raise(out, step.target, own + weights.opening)
                     if step.limit in stay:
-                        past.append(stay[step.limit])
+                        past.append(own + stay[step.limit])
                     continue
-                most += [stay[step.target]] if step.target in stay else []
-                past += [limit[step.target]] if step.target in limit else []
+                most += [own + stay[step.target]] if step.target in stay else []
+                past += [own + limit[step.target]] if step.target in limit else []
                 for target, value in go[step.target].items():
-                    _raise(out, target, value)
-            own = weight(point.node)
-            go[point] = {target: own + value for target, value in out.items()}
+                    _raise(out, target, own + value)
             for row, values in ((stay, most), (limit, past)):
                 if values:
-                    row[point] = own + max(values)
+                    row[point] = max(values)
         return stay, go, limit
 
 

@@ -6,6 +6,7 @@ of its own, once for each thing it may remember on the way in.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from agentflow.graph.condition import Condition
 from agentflow.graph.kinds import step_of
 from agentflow.graph.proof.box import Box, Picture, freeze_box
 from agentflow.graph.proof.explore import Walk
-from agentflow.graph.proof.inside import Inside, either
+from agentflow.graph.proof.inside import Inside
 from agentflow.graph.proof.points import Lack, Passage
 from agentflow.graph.proof.story import nodes_on
 
@@ -38,12 +39,19 @@ class PolicyMonitor:
     Args:
         policy: Any policy about visits, which is every kind but `ends_within`.
         inside: The nodes of the sub-workflows that this monitor is in.
+        start: What is remembered before the first visit.
+
+    Attributes:
+        worst: The worst that is remembered after any visit, failed or not.
     """
 
     policy: Policy
     inside: tuple[str, ...] = ()
-    _touched: set[int] = field(default_factory=set)
+    start: int = 0
     _passages: dict[tuple[str, str, int], Passage] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.worst = self.start
 
     def asks(self, node: str) -> Condition | None:
         """The condition of `only_if`, at the node it is about."""
@@ -59,15 +67,18 @@ class PolicyMonitor:
             # Go on with the runs that the policy has nothing against.
             self._narrow(box, picture)
         success, failure = self._after(seen, path)
-        passage = Passage((success,), (failure,), objection)
+        passage = Passage(success, failure, objection)
         if node.branches:
             inner = self._attempts(failure, node)
-            after = {success if end == failure else end for end in inner.after}
-            passage = Passage(
-                tuple(sorted(after)), inner.after_failure, objection or inner.objection
-            )
-        self._touched.update((*passage.after, *passage.after_failure))
+            after = None if inner.after is None else max(success, inner.after)
+            passage = replace(inner, after=after, objection=objection or inner.objection)
+        for memory in (passage.after, passage.failed):
+            self.worst = self.worst if memory is None else self._worse(self.worst, memory)
         return passage
+
+    def _worse(self, one: int, other: int) -> int:
+        """Of must_pass it is worse to have seen nothing, of the others to have seen much."""
+        return min(one, other) if self.policy.kind == "must_pass" else max(one, other)
 
     def _objection(
         self, seen: int, path: tuple[str, ...], box: Box, picture: Picture
@@ -110,28 +121,39 @@ class PolicyMonitor:
                 return seen, seen
 
     def _attempts(self, seen: int, node: Node) -> Passage:
-        """What is remembered after the sub-workflow of a node, which may fail and be tried again."""
+        """What is remembered after what a node holds, which may fail and be tried again."""
         attempts = 1 if node.retry is None else node.retry.attempts
         first = found = self._through(seen, node)
-        begun = {seen}
         for _ in range(1, attempts):
-            again = set(found.after_failure) - begun
-            if not again:
+            again = self._through(found.failed, node)
+            if again == found:
                 break
-            begun |= again
-            for one in sorted(again):
-                found = either(found, self._through(one, node))
-        if found.objection is not None and first.objection is None:
-            # Only a further try breaks the policy: the node stands in the path once more.
-            inside = (node.id, *found.objection.inside)
-            return replace(found, objection=replace(found.objection, inside=inside))
+            if again.objection is not None and first.objection is None:
+                # Only a further try breaks the policy: the node stands in the path once more.
+                inside = (node.id, *again.objection.inside)
+                again = replace(again, objection=replace(again.objection, inside=inside))
+            found = self._either(found, again)
         return found
+
+    def _either(self, one: Passage, other: Passage) -> Passage:
+        """The worst after one of two ways, of which the second begins where the first has failed."""
+        ends = [memory for memory in (one.after, other.after) if memory is not None]
+        return Passage(
+            functools.reduce(self._worse, ends) if ends else None,
+            self._worse(one.failed, other.failed),
+            one.objection or other.objection,
+            one.merged or other.merged,
+        )
 
     def _through(self, seen: int, node: Node) -> Passage:
         """What is remembered after what a node holds was tried once."""
         assert node.kind is not None
-        inside = Inside(node.kind, lambda branch, start: self._branch(start, node, branch))
-        return inside.passage(seen)
+
+        def walked(branch: Branch, start: int) -> Passage:
+            return self._branch(start, node, branch)
+
+        most = self.policy.count + 1 if self.policy.kind == "at_most" else 1
+        return Inside(node, node.kind, walked, self._worse, most).passage(seen)
 
     def _branch(self, seen: int, node: Node, branch: Branch) -> Passage:
         """What is remembered after one run of a branch, from a walk inside."""
@@ -144,15 +166,16 @@ class PolicyMonitor:
     def _walk_inside(self, seen: int, node: Node, branch: Branch) -> Passage:
         child = branch.workflow
         if not child.report.ok:
-            return Passage((seen,), (seen,))
+            return Passage(seen, seen)
         step = step_of(node, branch)
-        inner = PolicyMonitor(self.policy, (*self.inside, step))
+        inner = PolicyMonitor(self.policy, (*self.inside, step), seen)
         walk = Walk(child, monitor=inner, start=seen)
         objection = None
         for lack, place in walk.lacks:
             if lack.kind == "violation":
                 way = tuple(f"{step}/{id}" for id in (*nodes_on(walk, place), *lack.inside))
-                objection = Lack("violation", lack.name, box=lack.box, inside=way)
+                objection = replace(lack, inside=way)
                 break
-        after = sorted({step.seen for step, _ in walk.ends})
-        return Passage(tuple(after), tuple(sorted({seen, *inner._touched})), objection)
+        ends = [step.seen for step, _ in walk.ends]
+        after = functools.reduce(self._worse, ends) if ends else None
+        return Passage(after, inner.worst, objection, walk.merged)

@@ -81,6 +81,7 @@ class Lack:
         route: The route concerned, if one is.
         box: What the fields may hold then.
         inside: In a sub-workflow of the node: the nodes on the way to it.
+        beside: What has gone on at the same time and is needed for it, a line for each node that holds it.
     """
 
     kind: LackKind
@@ -88,6 +89,7 @@ class Lack:
     route: Route | None = None
     box: Frozen = ()
     inside: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +103,22 @@ class Expansion:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """What a monitor says of a visit: what it remembers after success and after failure, and whether it objects."""
+    """What a monitor says of a visit, or of all that a node holds.
 
-    after: tuple[int, ...]
-    after_failure: tuple[int, ...]
+    What it remembers is a number of which one end is the worse: whoever has got further that way breaks what it judges
+    on every path on which another would. So the worst is all there is to say.
+
+    Args:
+        after: The worst that it remembers after success; `None` if there is none.
+        failed: The worst after a failure, which may come at any time.
+        objection: Whether it objects.
+        merged: Whether paths were merged on the way, so that it may object without reason.
+    """
+
+    after: int | None
+    failed: int
     objection: Lack | None = None
+    merged: bool = False
 
 
 class Monitor(Protocol):

@@ -34,10 +34,9 @@ class Expander:
         self.walk.forget(self.point.node, box)
         if self._require(box):
             passage = self._watched(box)
-            for seen in passage.after_failure:
-                self._fail(box, seen)
-            for seen in passage.after:
-                self._succeed(dict(box), seen)
+            self._fail(box, passage.failed)
+            if passage.after is not None:
+                self._succeed(dict(box), passage.after)
         return Expansion(tuple(self.steps), tuple(self.lacks), frozenset(self.taken))
 
     def _require(self, box: Box) -> bool:
@@ -55,8 +54,9 @@ class Expander:
     def _watched(self, box: Box) -> Passage:
         seen = self.point.seen
         if self.walk.monitor is None:
-            return Passage((seen,), (seen,))
+            return Passage(seen, seen)
         passage = self.walk.monitor.visit(seen, self.node, box, self.picture)
+        self.walk.merged |= passage.merged
         if passage.objection is not None:
             self.lacks.append(passage.objection)
         return passage
