@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from agentflow.graph.node import Node
+    from agentflow.graph.schema import Schema
     from agentflow.graph.workflow import Workflow
 
 __all__ = [
@@ -57,6 +58,23 @@ class Branch:
     def given(self) -> tuple[str, ...]:
         """The fields of the workflow that are mapped."""
         return tuple(self.inputs) if self.item is None else (self.item, *self.inputs)
+
+    def continues(self, target: str, surrounding: Schema) -> bool:
+        """Whether an output goes on from the surrounding field that it was given, with the same reducer.
+
+        Then what the branch adds to it is taken: the rest is there already.
+
+        Args:
+            target: The surrounding field.
+            surrounding: Its schema.
+        """
+        source = self.outputs[target]
+        if source == RESULT or self.inputs.get(source) != target:
+            return False
+        inner, outer = self.workflow.schema.fields.get(source), surrounding.fields.get(target)
+        if inner is None or outer is None or inner.reducer is None:
+            return False
+        return inner.reducer == outer.reducer
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 from agentflow.errors import AgentflowError, RunCancelled
-from agentflow.graph.kinds import RESULT
 from agentflow.run.decide import UNRECOVERABLE, Bail, Suspend, merged, noted, told, unwrapped
 from agentflow.run.effects import performing
 from agentflow.run.signal import scope_of
@@ -167,12 +166,9 @@ def continued(plan: Plan, branch: Branch) -> dict[str, list[Any]] | None:
 
     Of such a field it is taken what the branch adds: the rest is there already.
     """
-    child = branch.workflow.plan.schema
-    found: dict[str, list[Any]] = {}
-    for target, source in branch.outputs.items():
-        if source == RESULT or branch.inputs.get(source) != target:
-            continue
-        reducer = child.field(source).reducer
-        if reducer is not None and reducer == plan.schema.field(target).reducer:
-            found[source] = []
+    found: dict[str, list[Any]] = {
+        source: []
+        for target, source in branch.outputs.items()
+        if branch.continues(target, plan.schema)
+    }
     return found or None

@@ -197,7 +197,7 @@ def _outputs(ctx: NodeContext, branch: Branch, frame: Frame, value: Any) -> Upda
         ContractError: A field that it is to give does not exist.
     """
     return {
-        target: value if source == RESULT else _field(ctx, branch, frame, source)
+        target: value if source == RESULT else _field(ctx, branch, frame, target)
         for target, source in branch.outputs.items()
     }
 
@@ -206,13 +206,14 @@ class _Deltas(list[Any]):
     """What a branch has added to a field that it was given, piece by piece."""
 
 
-def _field(ctx: NodeContext, branch: Branch, frame: Frame, source: str) -> Any:
+def _field(ctx: NodeContext, branch: Branch, frame: Frame, target: str) -> Any:
+    source = branch.outputs[target]
     if source not in frame.state:
         where = f"node {ctx.node_id!r}" + (f", branch {branch.name!r}" if branch.name else "")
         raise ContractError(
             f"{where}: the sub-workflow {frame.plan.workflow.id!r} ended without the field {source!r}"
         )
-    if frame.added is not None and source in frame.added:
+    if frame.added is not None and branch.continues(target, ctx.frame.plan.schema):
         return _Deltas(frame.added[source])
     return lend(dict.__getitem__(frame.state, source))
 

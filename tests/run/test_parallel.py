@@ -138,6 +138,21 @@ async def test_what_branches_add_to_one_field_is_joined_in_declared_order_whiche
 
 
 @pytest.mark.case("P031")
+async def test_a_field_that_goes_on_from_one_field_is_given_as_a_whole_to_another() -> None:
+    class Given(TypedDict):
+        log: Annotated[list[str], append]
+        copy: NotRequired[list[str]]
+
+    async def work(state: Any) -> Any:
+        return {"log": ["new"]}
+
+    only = node(work, id="w", provides=["log"], routes=[END])
+    child = unchecked("child", nodes=[only], state=Joined, optional_inputs=["log"])
+    branch = subflow("s", child, inputs={"log": "log"}, outputs={"log": "log", "copy": "log"})
+    workflow = unchecked("w", nodes=[parallel("fan", {"a": branch}, routes=[END])], state=Given)
+    assert await workflow.run({"log": ["old"]}) == {"log": ["old", "new"], "copy": ["old", "new"]}
+
+
 async def test_every_reducer_joins_what_each_branch_added_and_not_what_it_was_given() -> None:
     start = {
         "log": ["x"],
