@@ -243,13 +243,27 @@ def _each(
         elif isinstance(held.kind, Subflow):
             for slip in held.slips:
                 slips.note(f"branch {name!r}: {slip}")
-            if held.routes or held.retry or held.timeout or held.uses or held.on_error:
+            more = [f"{option}=" for option in _OF_THE_NODE if getattr(held, option)]
+            if more:
                 slips.note(
-                    f"branch {name!r} takes a workflow and its mappings; give routes, retry, timeout, uses and on_error to the node"
+                    f"branch {name!r} takes a workflow and its mappings; give {', '.join(more)} to the node around it"
                 )
             yield dataclasses.replace(held.kind.branch, name=name)
         else:
             slips.note(f"branch {name!r} is {excerpt(held)}; give a workflow, or subflow(…)")
+
+
+_OF_THE_NODE = (
+    "routes",
+    "starts_round",
+    "on_error",
+    "timeout",
+    "retry",
+    "uses",
+    "metadata",
+    "waive",
+)
+"""What a node is given and a branch is not."""
 
 
 def _branch(
@@ -288,6 +302,9 @@ def _holding(
 ) -> Node:
     """The node of a kind; what its mappings need is added to what the author declared."""
     made = make_node(None, id=id, place=calling_place(), **options)
+    provides, may_provide = tuple(dict.fromkeys(provides)), tuple(dict.fromkeys(may_provide))
+    if not slips.found:
+        _given_by_none(slips, made, provides, may_provide)
     needed = [source for branch in kind.branches for source in _needed(branch)]
     sure = dict.fromkeys((*provides, *made.provides))
     return dataclasses.replace(
@@ -301,6 +318,19 @@ def _holding(
         kind=kind,
         slips=(*made.slips, *slips.found),
     )
+
+
+def _given_by_none(
+    slips: Slips, made: Node, provides: tuple[str, ...], may_provide: tuple[str, ...]
+) -> None:
+    """Note what an author says that the node provides, and that nothing in it gives."""
+    for name in made.provides:
+        if name not in provides:
+            given = "only at times" if name in may_provide else "by no output"
+            slips.note(f"provides names {name!r}, which is given {given}")
+    for name in made.may_provide:
+        if name not in (*provides, *may_provide):
+            slips.note(f"may_provide names {name!r}, which is given by no output")
 
 
 def _needed(branch: Branch) -> Iterator[str]:

@@ -169,6 +169,12 @@ CODES: dict[str, Code] = _table(
         "path that leads to nothing",
         "No value of the field's type has what the condition looks at; most often it is misspelled.",
     ),
+    Code(
+        "AF128",
+        "error",
+        "field that several give at the same time",
+        "One of the values would be lost, and nothing says which.",
+    ),
     # AF13x: the declarative form.
     Code(
         "AF130",
@@ -261,6 +267,12 @@ CODES: dict[str, Code] = _table(
         "warning",
         "private field filled by a recorded effect",
         "What a model or a tool gives is recorded as its effect, before it comes to the field.",
+    ),
+    Code(
+        "AF214",
+        "warning",
+        "field that comes back as a whole",
+        "Its reducer joins what comes back with what was there, which is in it already.",
     ),
     # AF3xx: conditions, proved over every value.
     Code(
@@ -374,6 +386,12 @@ CODES: dict[str, Code] = _table(
         "error",
         "sub-workflow mapping of another type",
         "Every visit of the node would end the run with a contract error.",
+    ),
+    Code(
+        "AF606",
+        "error",
+        "no list of items",
+        "The node could not go through it one by one, and the run would end with a contract error.",
     ),
     # AF7xx: waivers.
     Code(

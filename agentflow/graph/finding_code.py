@@ -18,6 +18,8 @@ _FIRM: Final = frozenset(
         # No plan can be made of it, or not of what was meant.
         *("AF101", "AF102", "AF103", "AF104", "AF105", "AF106", "AF107", "AF108"),
         *("AF116", "AF117", "AF118", "AF119", "AF120", "AF121", "AF122"),
+        # What a branch gives would be lost.
+        "AF128",
         # What is promised of private fields would not be true.
         "AF126",
         # Nothing would bound its loops.

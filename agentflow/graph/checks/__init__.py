@@ -19,6 +19,8 @@ from agentflow.graph.checks import (
     declaration,
     exhaustive,
     fields,
+    items,
+    joins,
     paths,
     policies as policies_family,
     private,
@@ -50,12 +52,16 @@ CHECKS: tuple[Check, ...] = (
     *fields.CHECKS,
     *private.CHECKS,
     *paths.CHECKS,
+    *joins.CHECKS,
+    *items.CHECKS,
     *structure.CHECKS,
     *rounds.CHECKS,
 )
 CLAIMS: tuple[Check, ...] = (
     *signatures.CHECKS,
     *types.CHECKS,
+    *joins.CLAIMS,
+    *items.CLAIMS,
     *private.CLAIMS,
     *waivers.CHECKS,
 )
@@ -66,6 +72,7 @@ PROOFS: tuple[Proof, ...] = (
     *private.PROOFS,
     *exhaustive.PROOFS,
     *types.PROOFS,
+    *items.PROOFS,
     *bounds.PROOFS,
     *policies_family.PROOFS,
 )

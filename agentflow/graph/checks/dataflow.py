@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentflow.graph.condition import Condition
 from agentflow.graph.findings import Finding
-from agentflow.graph.kinds import RESULT, step_of
+from agentflow.graph.kinds import RESULT, place_of, step_of
 from agentflow.graph.proof.domain import ABSENT
 from agentflow.graph.proof.liveness import EVERYTHING
 from agentflow.graph.proof.story import details, nodes_on
@@ -187,7 +187,7 @@ def _branch_outputs(workflow: Workflow[Any], node: Node, branch: Branch) -> Iter
         if source in missing:
             yield Finding(
                 code="AF206",
-                message=f"node {node.id!r}: the output {target!r} takes {source!r}, which may be missing "
+                message=f"{place_of(node, branch)}: the output {target!r} takes {source!r}, which may be missing "
                 f"when the sub-workflow {child.id!r} ends",
                 hint=f"take {RESULT!r}, or have {source!r} provided on every path of {child.id!r}",
                 workflow=workflow.id,

@@ -64,9 +64,10 @@ def _mapping_problems(branch: Branch) -> Iterator[tuple[str, str]]:
     if not child.open_inputs:
         for name in branch.given:
             if name not in child.inputs and name not in child.optional_inputs:
+                item = name == branch.item
                 yield (
-                    f"{name!r} is no input of the sub-workflow {child.id!r}",
-                    "take it out of inputs",
+                    f"{'the item ' if item else ''}{name!r} is no input of the sub-workflow {child.id!r}",
+                    "name an input of it: item='…'" if item else "take it out of inputs",
                 )
     written = {name for inner in child.nodes for name in inner.may_write}
     for target, source in branch.outputs.items():
@@ -82,9 +83,8 @@ def _named(workflow: Workflow[Any]) -> Iterator[tuple[str, str, Node | None, Pla
         for name in names:
             yield what, name, None, workflow.place
     for node in workflow.nodes:
-        for what in ("requires", "provides", "may_provide"):
-            for name in getattr(node, what):
-                yield f"{what} of node {node.id!r}", name, node, node.place
+        for what, name in _of_node(node):
+            yield what, name, node, node.place
         for route in node.routes:
             read = set(route.reads or ())
             if isinstance(route.when, Condition):
@@ -98,6 +98,17 @@ def _named(workflow: Workflow[Any]) -> Iterator[tuple[str, str, Node | None, Pla
                     node,
                     route.place or node.place,
                 )
+
+
+def _of_node(node: Node) -> Iterator[tuple[str, str]]:
+    for what in ("requires", "provides", "may_provide"):
+        for name in getattr(node, what):
+            yield f"{what} of node {node.id!r}", name
+    for branch in node.branches:
+        for name in branch.inputs.values():
+            # What it requires was named already; this is for optional inputs.
+            if name not in node.requires:
+                yield f"inputs= of {place_of(node, branch)}", name
 
 
 CHECKS = (known, mappings)

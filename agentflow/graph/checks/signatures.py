@@ -12,6 +12,7 @@ from agentflow.graph.condition import Condition
 from agentflow.graph.declared import Declared, declared_fields
 from agentflow.graph.findings import Finding
 from agentflow.graph.fit import reading, relation, spelled, taken
+from agentflow.graph.kinds import MapEach
 from agentflow.graph.node import Node
 from agentflow.graph.place import Place
 from agentflow.graph.proof.domain import members
@@ -62,6 +63,8 @@ def _readers(workflow: Workflow[Any]) -> Iterator[tuple[Node, Callable[..., Any]
     for node in workflow.nodes:
         if node.run is not None:
             yield node, node.run, node.place
+        if isinstance(node.kind, MapEach) and callable(node.kind.over):
+            yield node, node.kind.over, node.place
         for route in node.routes:
             for function in (route.when, route.function):
                 if callable(function) and not isinstance(function, Condition):

@@ -80,16 +80,22 @@ def _outputs(workflow: Workflow[Any], branch: Branch) -> Iterator[tuple[str, str
         if spec is None:
             continue
         given = _results_of(child) if source == RESULT else [_held(child, source)]
-        if branch.item is not None:
-            given = [_list_of(one) for one in given]
         wanted = taken(workflow.schema, target, spec.delta.annotation)
-        if given and all(relation(one, wanted) == "never fits" for one in given):
-            what = "its result" if source == RESULT else repr(source)
+        if branch.item is not None:
+            # Without an item any list would do.
+            fitting = [filled(_list_of(one), wanted) for one in given]
+        else:
+            fitting = [relation(one, wanted) for one in given]
+        if given and all(one == "never fits" for one in fitting):
+            what = f"{'its result' if source == RESULT else repr(source)} of {child.id!r} is"
+            hint = f"take another field of {child.id!r}, or give {target!r} that type"
+            if branch.item is not None:
+                what, hint = (
+                    f"gets the results of {child.id!r}, a list of",
+                    f"make {target!r} a list",
+                )
             kinds = " or ".join(dict.fromkeys(map(spelled, given)))
-            yield (
-                f"the output {target!r} takes {spelled(wanted)}, and {what} of {child.id!r} is {kinds}",
-                f"take another field of {child.id!r}, or give {target!r} that type",
-            )
+            yield f"the output {target!r} takes {spelled(wanted)}, and {what} {kinds}", hint
 
 
 def _list_of(item: Any) -> Any:

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from agentflow.graph.kinds import Branch, Kind, MapEach, Parallel, Race, Subflow, step_of
-from agentflow.graph.node import Node
 from agentflow.graph.proof.points import Lack, Passage
+
+if TYPE_CHECKING:
+    from agentflow.graph.node import Node
 
 __all__ = ["Inside"]
 
