@@ -385,7 +385,7 @@ CODES: dict[str, Code] = _table(
         "AF605",
         "error",
         "sub-workflow mapping of another type",
-        "Every visit of the node would end the run with a contract error.",
+        "The value would be refused, and the run end with a contract error.",
     ),
     Code(
         "AF606",
