@@ -6,6 +6,7 @@ import pytest
 
 from agentflow.graph import checks
 from agentflow.graph.checks import bounds, demanded, waivers
+from tests.proofs import branch_mutants, branch_specimens
 from tests.proofs.agreement import expected, found_in, is_proved
 from tests.proofs.counting import Counting
 from tests.proofs.explorer import Explorer
@@ -13,6 +14,8 @@ from tests.proofs.mutants import MUTANTS, Mutant
 from tests.proofs.mutation import broken
 from tests.proofs.specimens import SPECIMENS, Specimen
 
+EVERY_MUTANT = (*MUTANTS, *branch_mutants.MUTANTS)
+EVERY_SPECIMEN = SPECIMENS | branch_specimens.SPECIMENS
 BEYOND_THE_LISTS = {bounds.budget, waivers.unused}
 """Checks that look at more than a workflow, and are asked by name."""
 
@@ -37,21 +40,21 @@ def _is_judged_right(specimen: Specimen) -> bool:
     )
 
 
-@pytest.mark.parametrize("name", SPECIMENS)
+@pytest.mark.parametrize("name", EVERY_SPECIMEN)
 def test_a_specimen_is_judged_as_a_person_says(name: str) -> None:
-    assert _is_judged_right(SPECIMENS[name])
+    assert _is_judged_right(EVERY_SPECIMEN[name])
 
 
 @pytest.mark.parametrize(
     ("mutant", "name"),
     [
         pytest.param(each, name, id=f"{each.sentence}: {name}")
-        for each in MUTANTS
+        for each in EVERY_MUTANT
         for name in each.shown_by
     ],
 )
 def test_a_broken_check_is_noticed(mutant: Mutant, name: str) -> None:
-    specimen = SPECIMENS[name]
+    specimen = EVERY_SPECIMEN[name]
     with broken(mutant.place, mutant.old, mutant.new):
         assert not _is_judged_right(specimen), f"nobody notices that {mutant.sentence}"
 
@@ -59,4 +62,4 @@ def test_a_broken_check_is_noticed(mutant: Mutant, name: str) -> None:
 def test_every_check_has_a_mutant() -> None:
     listed = {*checks.CHECKS, *checks.CLAIMS, *checks.PROOFS, *BEYOND_THE_LISTS}
     names = {f"{one.__module__.rpartition('.')[2]}.{one.__name__}" for one in listed}
-    assert names <= {mutant.check for mutant in MUTANTS}
+    assert names <= {mutant.check for mutant in EVERY_MUTANT}
