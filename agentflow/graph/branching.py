@@ -139,6 +139,9 @@ def map_each(
         wrong = not isinstance(number, int) or isinstance(number, bool) or number < least
         if wrong and not (name == "max_items" and number is None):
             slips.note(f"{name}={excerpt(number)}: it takes a whole number of at least {least}")
+    if isinstance(over, Node) and over.run is not None:
+        # As in a route: of a node its function is taken.
+        over = over.run
     given: object = over
     if not isinstance(given, str) and not callable(given):
         slips.note(

@@ -15,10 +15,13 @@ from agentflow import (
     define_workflow,
     ends_within,
     field,
+    map_each,
     must_pass,
     never_after,
     node,
     only_if,
+    parallel,
+    race,
     route,
     subflow,
 )
@@ -98,6 +101,14 @@ def decorated(state: Any) -> dict[str, Any]:
     return {"answer": "tagged"}
 
 
+def take_note(state: Any) -> dict[str, Any]:
+    return {"notes": [state["question"]]}
+
+
+def some_notes(state: Any) -> list[str]:
+    return ["a", "b"]
+
+
 class Box:
     """Holds a function that is reached by a dotted attribute."""
 
@@ -172,3 +183,86 @@ everything = define_workflow(
         ),
     ],
 )
+
+
+class Branched(TypedDict):
+    question: str
+    notes: NotRequired[Annotated[list[str], append]]
+    who: NotRequired[Literal["small", "other"]]
+    answer: NotRequired[str]
+    answers: NotRequired[list[str]]
+    failures: NotRequired[list[dict[str, Any]]]
+
+
+noted = define_workflow(
+    "noted",
+    nodes=[
+        node(
+            take_note,
+            id="note",
+            provides=["notes"],
+            routes=[route.finish(shout, reads=["question"])],
+        )
+    ],
+    state=State,
+    inputs=["question"],
+    optional_inputs=["notes"],
+    waive={"AF210": "they are taken from it"},
+)
+into_notes = subflow(
+    "own",
+    noted,
+    inputs={"question": "question", "notes": "notes"},
+    outputs={"notes": "notes"},
+)
+
+branched = define_workflow(
+    "branched",
+    description="Branches of each kind.",
+    state=Branched,
+    inputs=["question"],
+    optional_inputs=["notes"],
+    result=str,
+    nodes=[
+        parallel(
+            "fan",
+            {"answer": small, "noted": into_notes},
+            on_branch_error="collect",
+            errors="failures",
+            routes=[route.to("each")],
+        ),
+        map_each(
+            "each",
+            small,
+            over="notes",
+            item="question",
+            into="answers",
+            concurrency=3,
+            max_items=20,
+            requires=["failures"],
+            routes=[route.to("again")],
+            waive={"AF201": "there is always a note"},
+        ),
+        map_each(
+            "again",
+            noted,
+            over=some_notes,
+            item="question",
+            into="answers",
+            requires=["answers"],
+            routes=[route.to("first")],
+        ),
+        race(
+            "first",
+            {"small": small, "other": small},
+            into="answer",
+            winner="who",
+            requires=["answers"],
+            routes=[route.deliver("answer", field("who") == "small"), route.deliver("answer")],
+        ),
+    ],
+)
+
+
+def everything_there(state: Any) -> dict[str, Any]:
+    return dict(state)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, NotRequired, TypedDict
 
 import pytest
+from hypothesis import given, strategies as st
 
 from agentflow import (
     Node,
@@ -20,6 +22,7 @@ from agentflow import (
     validate,
 )
 from agentflow.graph.kinds import MapEach, Parallel, Race
+from agentflow.graph.workflow import assemble
 from tests.graph.definitions import at, codes
 
 
@@ -184,3 +187,84 @@ def test_what_nothing_gives_cannot_be_provided() -> None:
     ]
     repeated = subflow("s", weather, outputs={"a": "$result"}, provides=["a"], may_provide=["a"])
     assert repeated.slips == ()
+
+
+# --- the manifest and the fingerprint --------------------------------------------------------------
+
+
+def holding(*nodes: Node) -> Workflow[Any]:
+    return assemble("w", nodes, place=None, inputs=["city", "towns"])
+
+
+def fan(**changes: Any) -> Workflow[Any]:
+    held = changes.pop("held", {"a": weather, "b": weather})
+    return holding(parallel("fan", held, **({"routes": END} | changes)))
+
+
+def each(**changes: Any) -> Workflow[Any]:
+    settings: dict[str, Any] = {"over": "towns", "item": "city", "into": "skies", "routes": END}
+    return holding(map_each("each", weather, **(settings | changes)))
+
+
+def first(**changes: Any) -> Workflow[Any]:
+    held = changes.pop("held", {"a": weather, "b": weather})
+    return holding(race("fan", held, **({"routes": END} | changes)))
+
+
+def test_the_manifest_tells_the_branches_in_their_order_and_how_they_are_held() -> None:
+    collect: dict[str, Any] = {"on_branch_error": "collect", "errors": "bad"}
+    (node,) = fan(**collect).manifest()["nodes"]
+    assert {key: node["kind"][key] for key in ("kind", "on_branch_error", "errors")} == {
+        "kind": "parallel",
+        **collect,
+    }
+    assert [branch["name"] for branch in node["kind"]["branches"]] == ["a", "b"]
+    assert node["kind"]["branches"][0]["workflow"] == weather.manifest()
+    (node,) = each(over=list).manifest()["nodes"]
+    assert (node["kind"]["over"], node["kind"]["branches"][0]["item"]) == ("builtins:list", "city")
+
+
+changed = dataclasses.replace(weather, nodes=(dataclasses.replace(look, timeout=3.0),))
+renamed = dataclasses.replace(
+    weather, description="Another.", nodes=(dataclasses.replace(look, description="Another."),)
+)
+own = {"inputs": {"city": "city"}, "outputs": {"a": "sky"}}
+
+
+def test_whatever_changes_how_branches_run_changes_the_fingerprint() -> None:
+    flows = [
+        fan(),
+        fan(held={"a": weather, "b": changed}),
+        fan(held={"b": weather, "a": weather}),
+        fan(held={"a": weather}),
+        fan(held={"a": weather, "c": weather}),
+        fan(held={"a": subflow("s", weather, **own), "b": weather}),
+        fan(on_branch_error="collect", errors="bad"),
+        fan(on_branch_error="collect", errors="worse"),
+        first(),
+        first(into="sky"),
+        first(winner="who"),
+        first(held={"a": weather, "b": changed}),
+        each(),
+        each(over=list),
+        each(over=sorted),
+        each(concurrency=3),
+        each(max_items=3),
+        each(into="others"),
+        each(inputs={"unit": "city"}),
+        each(on_branch_error="collect", errors="bad"),
+    ]
+    assert len({flow.fingerprint for flow in flows}) == len(flows)
+
+
+def test_labels_inside_of_branches_do_not_change_the_fingerprint() -> None:
+    assert fan().fingerprint == fan(held={"a": renamed, "b": weather}).fingerprint
+
+
+@given(order=st.permutations(["a", "b", "c"]))
+def test_the_order_of_branches_is_told_apart_and_otherwise_nothing(order: list[str]) -> None:
+    made = fan(held=dict.fromkeys(order, weather))
+    again = fan(held=dict.fromkeys(order, weather))
+    assert made.fingerprint == again.fingerprint
+    same = order == ["a", "b", "c"]
+    assert (made.fingerprint == fan(held=dict.fromkeys("abc", weather)).fingerprint) == same

@@ -8,7 +8,18 @@ from typing import Any
 import pytest
 from hypothesis import example, given, settings, strategies as st
 
-from agentflow import Route, Workflow, define_workflow, field, node, route, subflow
+from agentflow import (
+    Route,
+    Workflow,
+    define_workflow,
+    field,
+    map_each,
+    node,
+    parallel,
+    race,
+    route,
+    subflow,
+)
 from agentflow.graph.draw import to_dot, to_mermaid
 from agentflow.graph.node import Node
 from agentflow.graph.workflow import assemble
@@ -103,6 +114,33 @@ nested = assemble(
             ],
         ),
         node(body, id="island", provides=["z"], routes=[route.to("a")]),
+    ],
+)
+
+
+fanned = assemble(
+    "fanned",
+    place=None,
+    inputs=["x", "xs"],
+    nodes=[
+        parallel(
+            "fan",
+            {"left": inner, "right": subflow("s", inner, inputs={"x": "x"}, outputs={"left": "y"})},
+            routes=[route.to("each")],
+        ),
+        map_each(
+            "each",
+            inner,
+            over="xs",
+            item="x",
+            into="ys",
+            concurrency=4,
+            max_items=9,
+            on_branch_error="collect",
+            errors="bad",
+            routes=[route.to("first", field("ys").exists()), route.to("each")],
+        ),
+        race("first", {"a": inner, "b": inner}, into="won", routes=[route.deliver("won")]),
     ],
 )
 
@@ -258,6 +296,100 @@ def test_lines_to_a_sub_workflow_end_at_the_border_of_its_cluster_in_dot() -> No
         assert f"    {line}\n" in text
 
 
+def test_branches_are_groups_of_a_group_and_marked_where_findings_are_in_mermaid() -> None:
+    assert (
+        to_mermaid(fanned, fanned.report)
+        == """\
+flowchart TD
+    start(("start<br/>fanned"))
+    subgraph n_fan["fan<br/>all at the same time"]
+        subgraph b_fan_left["left<br/>sub-workflow inner"]
+            start_fan_left(("start"))
+            n_fan_left_a["a"]
+            end_fan_left_deliver_y(["deliver y"])
+        end
+        subgraph b_fan_right["right<br/>sub-workflow inner"]
+            start_fan_right(("start"))
+            n_fan_right_a["a"]
+            end_fan_right_deliver_y(["deliver y"])
+        end
+    end
+    subgraph n_each["each<br/>for each of xs, 4 at a time, 9 at most<br/>failures go to bad<br/>sub-workflow inner"]
+        start_each(("start"))
+        n_each_a["a"]
+        end_each_deliver_y(["deliver y"])
+    end
+    subgraph n_first["first<br/>the first to end well"]
+        subgraph b_first_a["a<br/>sub-workflow inner"]
+            start_first_a(("start"))
+            n_first_a_a["a"]
+            end_first_a_deliver_y(["deliver y"])
+        end
+        subgraph b_first_b["b<br/>sub-workflow inner"]
+            start_first_b(("start"))
+            n_first_b_a["a"]
+            end_first_b_deliver_y(["deliver y"])
+        end
+    end
+    turn_each_again(("each again"))
+    end_deliver_won(["deliver won"])
+    note["AF114 cyclic workflow without max_rounds"]
+    note_fan["AF128 field that several give at the same time"]
+    note_each["AF113 cycle without round boundary"]
+    start_fan_left --> n_fan_left_a
+    n_fan_left_a --> end_fan_left_deliver_y
+    start_fan_right --> n_fan_right_a
+    n_fan_right_a --> end_fan_right_deliver_y
+    start_each --> n_each_a
+    n_each_a --> end_each_deliver_y
+    start_first_a --> n_first_a_a
+    n_first_a_a --> end_first_a_deliver_y
+    start_first_b --> n_first_b_a
+    n_first_b_a --> end_first_b_deliver_y
+    start --> n_fan
+    n_fan --> n_each
+    n_each -->|"(1) ys exists"| n_first
+    n_each -->|"(2) otherwise"| turn_each_again
+    turn_each_again --> n_each
+    n_first --> end_deliver_won
+    note -.- start
+    note_fan -.- n_fan
+    note_each -.- n_each
+    classDef found_error stroke:#c62828,stroke-width:3px,fill:#ffebee,color:#000
+    class start,n_fan,n_each found_error
+    classDef found_note stroke:#9e9e9e,fill:#fffde7,color:#000
+    class note,note_fan,note_each found_note
+"""
+    )
+
+
+def test_branches_are_clusters_of_a_cluster_in_dot() -> None:
+    text = to_dot(fanned, fanned.report)
+
+    assert (
+        """\
+    subgraph cluster_n_fan {
+        label="fan\\nall at the same time";
+        color="#c62828"; penwidth=3;
+        subgraph cluster_b_fan_left {
+            label="left\\nsub-workflow inner";
+"""
+        in text
+    )
+    assert (
+        "each\\nfor each of xs, 4 at a time, 9 at most\\nfailures go to bad\\nsub-workflow inner"
+        in text
+    )
+    for line in [
+        "start -> start_fan_left [lhead=cluster_n_fan];",
+        "end_fan_right_deliver_y -> start_each [ltail=cluster_n_fan, lhead=cluster_n_each];",
+        "end_first_b_deliver_y -> end_deliver_won [ltail=cluster_n_first];",
+        'note_fan [label="AF128 field that several give at the same time", shape=note, fontsize=10];',
+        "note_fan -> start_fan_left [style=dotted, arrowhead=none, constraint=false, lhead=cluster_n_fan];",
+    ]:
+        assert f"    {line}\n" in text
+
+
 def test_a_finding_about_the_workflow_itself_marks_its_start() -> None:
     broken = assemble("w", [node(body, id="a", routes=[route.to("a")])], place=None)
     text = to_mermaid(broken, broken.report)
@@ -349,7 +481,7 @@ def workflows(draw: st.DrawFn, depth: int = 1) -> Workflow[Any]:
     for id in ids:
         more: dict[str, Any] = {"routes": draw(routes(ids)), "on_error": draw(st.none() | texts)}
         if depth and draw(st.booleans()):
-            nodes.append(subflow(id, draw(workflows(depth - 1)), **more))
+            nodes.append(draw(holders(id, workflows(depth - 1), more)))
         else:
             nodes.append(node(body, id=id, starts_round=draw(st.booleans()), **more))
     return assemble(
@@ -359,6 +491,32 @@ def workflows(draw: st.DrawFn, depth: int = 1) -> Workflow[Any]:
         max_rounds=3,
         on_error=draw(st.none() | texts),
         on_limit=draw(st.none() | texts),
+    )
+
+
+def holders(
+    id: str, inner: st.SearchStrategy[Workflow[Any]], more: dict[str, Any]
+) -> st.SearchStrategy[Node]:
+    held = st.dictionaries(texts, inner, max_size=2)
+    return st.one_of(
+        st.builds(lambda one: subflow(id, one, **more), inner),
+        st.builds(lambda many: parallel(id, many, **more), held),
+        st.builds(lambda many: race(id, many, **more), held),
+        st.builds(
+            lambda one, over, bad: map_each(
+                id,
+                one,
+                over=over,
+                item="x",
+                into="y",
+                on_branch_error="collect",
+                errors=bad,
+                **more,
+            ),
+            inner,
+            texts | st.just(is_done),
+            texts,
+        ),
     )
 
 

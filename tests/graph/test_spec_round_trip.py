@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import json
 from collections.abc import Callable
@@ -14,8 +15,22 @@ from hypothesis import given, strategies as st
 from jsonschema import Draft202012Validator
 
 import agentflow
-from agentflow import Retry, SpecError, Uses, Workflow, define_workflow, field, node, route, subflow
+from agentflow import (
+    Retry,
+    SpecError,
+    Uses,
+    Workflow,
+    define_workflow,
+    field,
+    map_each,
+    node,
+    parallel,
+    race,
+    route,
+    subflow,
+)
 from agentflow.graph.condition import AllOf, AnyOf, Condition, Not, Test
+from agentflow.graph.kinds import Parallel
 from agentflow.graph.node import Node
 from agentflow.graph.place import Place
 from agentflow.graph.route import Route
@@ -23,7 +38,7 @@ from agentflow.graph.spec import read_spec, to_spec
 from agentflow.graph.spec.schema import workflow_schema
 from agentflow.graph.workflow import assemble
 from tests.graph import spec_flows
-from tests.graph.spec_flows import HERE, Mood, everything, small
+from tests.graph.spec_flows import HERE, Mood, branched, everything, small
 
 
 def again(workflow: Workflow[Any]) -> Workflow[Any]:
@@ -45,6 +60,30 @@ def test_a_workflow_with_one_of_each_comes_back_the_same() -> None:
     assert back.state is everything.state
 
 
+def test_branches_of_each_kind_come_back_the_same() -> None:
+    back = again(branched)
+
+    assert back.manifest() == branched.manifest()
+    assert back.fingerprint == branched.fingerprint
+    assert back.report.findings == branched.report.findings == ()
+    mine, theirs = branched.nodes[0].kind, back.nodes[0].kind
+    assert isinstance(mine, Parallel)
+    assert isinstance(theirs, Parallel)
+    assert [branch.name for branch in theirs.branches] == [branch.name for branch in mine.branches]
+    assert back.nodes[2].kind == replace_workflows(branched.nodes[2].kind, back.nodes[2].kind)
+
+
+def replace_workflows(kind: Any, other: Any) -> Any:
+    """A kind with the workflows of another, which are equal only if they are the same."""
+    (branch,), (inner,) = kind.branches, other.branches
+    return dataclasses.replace(kind, branch=dataclasses.replace(branch, workflow=inner.workflow))
+
+
+async def test_branches_that_were_read_run() -> None:
+    result = await again(branched).run({"question": "anybody there?"})
+    assert result == await branched.run({"question": "anybody there?"}) == "tagged"
+
+
 def test_a_workflow_comes_back_the_same_from_a_json_and_from_a_yaml_file(tmp_path: Path) -> None:
     spec = everything.to_spec()
     (tmp_path / "flow.json").write_text(json.dumps(spec), encoding="utf-8")
@@ -55,7 +94,8 @@ def test_a_workflow_comes_back_the_same_from_a_json_and_from_a_yaml_file(tmp_pat
 
 
 def test_what_is_written_satisfies_the_schema() -> None:
-    Draft202012Validator(workflow_schema()).validate(everything.to_spec())
+    for workflow in (everything, branched):
+        Draft202012Validator(workflow_schema()).validate(workflow.to_spec())
 
 
 async def test_what_was_read_runs() -> None:
@@ -167,7 +207,49 @@ def nodes(inner: st.SearchStrategy[Workflow[Any]] | None) -> st.SearchStrategy[N
         mapping,
         options,
     )
-    return plain | nested
+    return plain | nested | holding(inner)
+
+
+def holding(inner: st.SearchStrategy[Workflow[Any]]) -> st.SearchStrategy[Node]:
+    """Nodes that hold several workflows; whether it makes sense does not matter to the form."""
+    mapping = st.dictionaries(fields, fields, max_size=2)
+    mapped = st.builds(
+        lambda child, inputs, outputs: subflow("s", child, inputs=inputs, outputs=outputs),
+        inner,
+        mapping,
+        mapping,
+    )
+    branches = st.dictionaries(names, inner | mapped, min_size=1, max_size=2)
+    failures = st.sampled_from([{}, {"on_branch_error": "collect", "errors": "failures"}])
+    settings = st.tuples(options, failures).map(lambda both: both[0] | both[1])
+    maps = st.fixed_dictionaries(
+        {
+            "over": st.sampled_from(["notes", spec_flows.some_notes]),
+            "item": fields,
+            "into": fields,
+            "inputs": st.none() | mapping,
+            "concurrency": st.integers(1, 12),
+            "max_items": st.none() | st.integers(0, 5),
+        }
+    )
+    return st.one_of(
+        st.builds(lambda held, chosen: parallel(branches=held, **chosen), branches, settings),
+        st.builds(
+            lambda held, into, winner, chosen: race(
+                branches=held, into=into, winner=winner, **chosen
+            ),
+            branches,
+            st.none() | fields,
+            st.none() | fields,
+            settings,
+        ),
+        st.builds(
+            lambda child, more, chosen: map_each(workflow=child, **more, **chosen),
+            inner,
+            maps,
+            settings,
+        ),
+    )
 
 
 def workflows(depth: int = 1) -> st.SearchStrategy[Workflow[Any]]:

@@ -35,8 +35,8 @@ DECLARED = (
         "a function that gives items may take anything",
         "items.sources",
         "checks.items:sources",
-        "or not takes(function, 1)",
-        "",
+        "if not takes(kind.over, 1):",
+        "if False:",
         ("items for nobody",),
     ),
     Mutant(

@@ -11,10 +11,10 @@ from agentflow.graph.findings import Finding
 from agentflow.graph.fit import relation, spelled, taken
 from agentflow.graph.fit.items import items_in
 from agentflow.graph.kinds import MapEach
-from agentflow.graph.node import Node
 from agentflow.graph.proof.story import details, nodes_on
 
 if TYPE_CHECKING:
+    from agentflow.graph.node import Node
     from agentflow.graph.proof.explore import Walk
     from agentflow.graph.workflow import Workflow
 
@@ -24,9 +24,8 @@ def sources(workflow: Workflow[Any]) -> Iterator[Finding]:
     for node, kind in _maps(workflow):
         if isinstance(kind.over, str):
             continue
-        function = kind.over.run if isinstance(kind.over, Node) else kind.over
-        if not callable(function) or not takes(function, 1):
-            name = function_name(function)
+        if not takes(kind.over, 1):
+            name = function_name(kind.over)
             yield _at(
                 workflow,
                 node,
@@ -105,8 +104,7 @@ def _type_of(workflow: Workflow[Any], kind: MapEach) -> Any:
     if isinstance(kind.over, str):
         spec = workflow.schema.fields.get(kind.over)
         return Any if spec is None else spec.annotation
-    function = kind.over.run if isinstance(kind.over, Node) else kind.over
-    return returned_type(function) if callable(function) else Any
+    return returned_type(kind.over)
 
 
 def _source(kind: MapEach) -> str:

@@ -86,6 +86,9 @@ def added_once(workflow: Workflow[Any]) -> Iterator[Finding]:
     """What a branch was given of a field does not come back as if the branch had added it."""
     for node in _holders(workflow):
         for branch in () if isinstance(node.kind, MapEach) else node.branches:
+            if branch.workflow.doubts:
+                # It is not known which of its fields have reducers.
+                continue
             for target, source in branch.outputs.items():
                 spec = workflow.schema.fields.get(target)
                 if spec is None or spec.reducer is None:

@@ -181,14 +181,16 @@ class _Part:
         match node.kind:
             case Subflow(branch):
                 return self._group(name, f"{node.id}_", lines, branch, mark)
-            case MapEach(branch, over, concurrency):
+            case MapEach(branch, over, concurrency, max_items):
                 items = over if isinstance(over, str) else function_name(over)
-                lines.append(f"for each of {items}, {concurrency} at a time")
+                limit = "" if max_items is None else f", {max_items} at most"
+                lines.append(f"for each of {items}, {concurrency} at a time{limit}")
+                lines += _failures(node.kind)
                 return self._group(name, f"{node.id}_", lines, branch, mark)
             case Parallel(branches):
-                lines.append("all at the same time")
+                lines += ["all at the same time", *_failures(node.kind)]
             case Race(branches):
-                lines.append("the first to end well")
+                lines += ["the first to end well", *_failures(node.kind)]
         groups = tuple(self._branch(node, branch) for branch in branches)
         if not groups:
             return Figure(name, kind, _plain(*lines), mark)
@@ -263,6 +265,13 @@ class _Part:
             note = Figure(self._name("note", node_id or ""), "note", tuple(told))
             self.notes.append(note)
             self.lines.append(Line(note.name, name, "note"))
+
+
+def _failures(kind: Parallel | MapEach | Race) -> list[str]:
+    """What a failing branch does, if it does not stop the others."""
+    if kind.on_branch_error == "cancel":
+        return []
+    return [f"failures go to {kind.errors}" if kind.errors else "failures are passed over"]
 
 
 def _label(route: Route, at: int, count: int) -> str:

@@ -15,6 +15,12 @@ __all__ = ["Gap"]
 _PRESENCE = tuple(code for code in CODES if code.startswith("AF20"))
 """Findings that fields may be missing: wrong when it is not known which are there from the start."""
 
+_REDUCERS = ("AF128", "AF214")
+"""Findings that nothing joins what several give: wrong when it is not known which fields have reducers."""
+
+_READ = ("AF210", "AF211", "AF212")
+"""Findings that nothing reads a field: wrong when it is not known what a sub-workflow is given."""
+
 _VALUES = ("AF302", "AF701")
 """Findings that values are not covered, and that a waiver is for nothing: wrong when it is not known what a field may hold."""
 
@@ -37,9 +43,19 @@ class Gap:
     def of(cls, what: str, *, presence: bool = False, defaults: Iterable[str] = ()) -> Gap:
         """The gap that `what` leaves."""
         codes = _VALUES + _PRESENCE if presence else _VALUES
-        reason = f"{what} was not imported, so this may be wrong"
+        if presence or defaults:
+            codes += _REDUCERS
+        reason = _REASON.format(what)
         known = {name: _there(name) for name in defaults}
         return cls(dict.fromkeys(codes, reason), presence, known)
+
+    def beside(self, workflows: Iterable[str]) -> Gap:
+        """The gap with what besides is not known where sub-workflows take what they want from fields of the same names."""
+        doubts = {code: _REASON.format(name) for name in workflows for code in _READ}
+        return dataclasses.replace(self, doubts={**self.doubts, **doubts})
+
+
+_REASON = "{} was not imported, so this may be wrong"
 
 
 def _there(name: str) -> FieldSpec:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agentflow.graph.json_schema import Data, map_of, object_of, ref, text
+from agentflow.graph.json_schema import Data, list_of, map_of, object_of, ref, text
 
 __all__ = ["KINDS", "kind_definitions"]
 
@@ -12,11 +12,16 @@ KINDS = ("subflow", "parallel", "map_each", "race")
 
 def kind_definitions() -> dict[str, Data]:
     """What a node may hold instead of a function, by the names of the definitions."""
-    branches = map_of(
-        {"$ref": "#/$defs/subflow"},
-        "The workflows by name. One without inputs and outputs takes its inputs from the fields of the same names.",
+    branches = list_of(
+        {"$ref": "#/$defs/branch"}, "The workflows; what they give is merged in this order."
     )
     return {
+        "branch": object_of(
+            "branch",
+            "A workflow among others. Without inputs and outputs it takes its inputs from the fields of the same names.",
+            {"name": text("Its name among the others."), **_workflow(), "outputs": _outputs()},
+            required=("name", "workflow"),
+        ),
         "subflow": object_of(
             "subflow",
             "A workflow that runs on a state of its own.",

@@ -6,6 +6,7 @@ that is to be checked and drawn, but not run, in a place where its code is not.
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import enum
 import functools
@@ -24,6 +25,7 @@ from agentflow.graph.node import Node, make_node
 from agentflow.graph.place import Place
 from agentflow.graph.reducer import Reducer
 from agentflow.graph.route import route
+from agentflow.graph.spec.gap import Gap
 from agentflow.graph.workflow import Workflow, assemble
 
 __all__ = ["NAME", "Imports", "Names", "NoName", "NotFound", "StandIns", "name_of"]
@@ -207,8 +209,15 @@ class StandIn:
     """Stands for a function that was not imported: it has its name, and refuses to be called."""
 
     def __init__(self, name: str, /) -> None:
+        self._name = name
         self.__module__, _, self.__qualname__ = name.partition(":")
         self.__name__ = self.__qualname__.rpartition(".")[2]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, StandIn) and self._name == other._name
+
+    def __hash__(self) -> int:
+        return hash(self._name)
 
     def __call__(self, _state: Any, ctx: Any = None) -> NoReturn:  # noqa: ARG002 - as bodies have it
         raise SpecError(
@@ -261,4 +270,5 @@ class StandIns:
             provides=asked,
             routes=(route.finish(function),),
         )
-        return assemble(function.__name__, (only,), place=None, optional_inputs=tuple(inputs))
+        made = assemble(function.__name__, (only,), place=None, optional_inputs=tuple(inputs))
+        return dataclasses.replace(made, doubts=Gap.of(name).doubts)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +116,7 @@ class _Part:
     id: str
     node_id: str | None = None
     stood_in: bool = False
+    unmapped: list[str] = dataclasses.field(default_factory=list)
 
     def workflow(self, data: Data, pointer: str) -> Workflow[Any]:
         # Its own place in the list comes before those of the workflows that are found in it.
@@ -141,7 +142,7 @@ class _Part:
             },
             **plain,
         )
-        made = dataclasses.replace(made, doubts=gap.doubts)
+        made = dataclasses.replace(made, doubts=gap.beside(self.unmapped).doubts)
         if gap.defaults:
             made = dataclasses.replace(made, schema=Schema(fields=gap.defaults))
         if gap.presence:
@@ -210,10 +211,7 @@ class _Part:
         make: Callable[..., Node]
         if "branches" in data:
             make = parallel if kind == "parallel" else race
-            options["branches"] = {
-                name: self._branch(name, branch, below(pointer, "branches", name))
-                for name, branch in data["branches"].items()
-            }
+            options["branches"] = self._branches(data["branches"], below(pointer, "branches"))
         elif kind == "map_each":
             make = map_each
             options["workflow"] = self._inner(data, {}, pointer)
@@ -233,10 +231,23 @@ class _Part:
             "outputs": outputs,
         }
 
-    def _branch(self, name: str, data: Data, pointer: str) -> Workflow[Any] | Node:
+    def _branches(self, data: Sequence[Data], pointer: str) -> dict[str, Workflow[Any] | Node]:
+        found: dict[str, Workflow[Any] | Node] = {}
+        for at, branch in enumerate(data):
+            name, where = branch["name"], below(pointer, at)
+            if name in found:
+                twice = NotFound(f"two branches have the name {name!r}", "give one of them another")
+                self._note("AF103", twice, below(where, "name"))
+            found[name] = self._branch(branch, where)
+        return found
+
+    def _branch(self, data: Data, pointer: str) -> Workflow[Any] | Node:
         if "inputs" in data or "outputs" in data:
-            return subflow(name, **self._mapped(data, pointer))
-        return self._inner(data, {}, pointer)
+            return subflow(data["name"], **self._mapped(data, pointer))
+        inner = self._inner(data, {}, pointer)
+        if inner.doubts and isinstance(data["workflow"], str):
+            self.unmapped.append(data["workflow"])
+        return inner
 
     def _inner(self, data: Data, outputs: Mapping[str, str], pointer: str) -> Workflow[Any]:
         """The workflow that a node holds, or what stands in for it."""

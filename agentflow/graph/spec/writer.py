@@ -130,10 +130,10 @@ class Writer:
             case Parallel() | Race():
                 where = below(pointer, "branches")
                 data = {
-                    "branches": {
-                        branch.name: self._branch(branch, below(where, branch.name))
-                        for branch in kind.branches
-                    }
+                    "branches": [
+                        {"name": branch.name, **self._branch(branch, below(where, at))}
+                        for at, branch in enumerate(kind.branches)
+                    ]
                 }
                 if isinstance(kind, Race):
                     data |= _given(kind, "winner")
