@@ -328,6 +328,7 @@ async def test_in_process_a_stall_waits_until_it_is_cancelled() -> None:
             )
             async for chunk in model.stream((), context):
                 heard.append(chunk.type)  # noqa: PERF401 - it never ends
+            heard.append("the end")
 
         group.start_soon(listen)
         await anyio.wait_all_tasks_blocked()

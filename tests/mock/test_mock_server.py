@@ -12,7 +12,7 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from agentflow.messages import user
+from agentflow.messages import UsageChunk, user
 from agentflow.mock import Chunking, MockModel, MockServer, Rule, word_usage
 from agentflow.testing import FixedClock
 from tests.mock.wire import PATIENCE, get, post
@@ -209,6 +209,13 @@ def test_input_tokens_are_counted_as_answers_tell_them() -> None:
     assert messages == {"input_tokens": 3}
     assert response == {"input_tokens": 1, "object": "response.input_tokens"}
     assert answer["usage"] == {"input_tokens": 3, "output_tokens": 1}
+
+
+def test_input_tokens_are_those_that_the_model_reports() -> None:
+    words = {"model": "m", "messages": [{"role": "user", "content": "one two three"}]}
+    model = MockModel([Rule(reply="Hello.")], usage=UsageChunk(input_tokens=77))
+    with MockServer(model) as server:
+        assert post(server, "/v1/messages/count_tokens", words).data == {"input_tokens": 77}
 
 
 def test_a_server_may_tell_no_usage() -> None:

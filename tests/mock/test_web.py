@@ -12,7 +12,16 @@ import pytest
 from hypothesis import given, strategies as st
 
 from agentflow import CancelSignal, ModelContext
-from agentflow.messages import Collector, Message, ToolCall, assistant, system, tool_result, user
+from agentflow.messages import (
+    Collector,
+    Message,
+    TextPart,
+    ToolCall,
+    assistant,
+    system,
+    tool_result,
+    user,
+)
 from agentflow.mock import (
     GuardedFetch,
     MockModel,
@@ -294,6 +303,7 @@ async def test_what_a_source_says_is_no_authorisation() -> None:
         "See https://question.example/.",
         assistant(tool_calls=[look]),
         tool_result(look, "see https://tool.example/"),
+        Message("tool", (TextPart("see https://tool.example/"),), "tool"),
     )
     assert answer.text == "The question names no address."
     answer = await said(

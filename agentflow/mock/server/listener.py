@@ -49,13 +49,16 @@ class Listener:
         self._server = _Server(config)
         self._thread = threading.Thread(target=self._run, name="agentflow mock server", daemon=True)
         self._thread.start()
-        self._server.ready.result()
+        try:
+            self._server.ready.result()
+        except BaseException:
+            self._socket.close()
+            raise
 
     def close(self) -> None:
         """Break off what is being answered, and give the port back."""
         self._server.stop()
         self._thread.join()
-        self._socket.close()
 
     def _run(self) -> None:
         try:
