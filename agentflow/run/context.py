@@ -5,12 +5,13 @@ from __future__ import annotations
 import inspect
 import threading
 from collections.abc import Callable
-from datetime import datetime
+from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from agentflow.errors import ContractError, RunCancelled
 from agentflow.run.decide import Bail, Failure, Suspend
-from agentflow.run.effects import digest, effect, emit
+from agentflow.run.effects import effect, emit
 from agentflow.run.sublog import SubLog
 from agentflow.run.suspension import answer_of, request_of
 from agentflow.run.timers import Waits, due_in
@@ -254,7 +255,7 @@ class NodeContext:
             key: Names the request within the visit.
             payload: What whoever answers is to see.
             schema: What the answer must be: a type, or a JSON Schema.
-            timeout: Seconds after which the run goes on without an answer; default: never.
+            timeout: Seconds after which the run goes on without an answer, from when it is asked; default: never.
             default: What this call returns then.
 
         Returns:
@@ -274,13 +275,12 @@ class NodeContext:
             except ContractError as error:
                 # The validators of a type are code; the schema did not tell whoever answered what they say.
                 refused = error
-        if timeout is None:
-            self._suspend((request,), refused=refused)
-        # By what is asked too: another question under the same key has a time of its own.
-        name = f"due:{key}:{digest(payload, exact=True)[:12]}"
-        due = await due_in(self, name, timeout)
-        if self.frame.run.clock.now() < due:
-            self._suspend((request,), due, refused=refused)
+        due = journal.asked.get(request.id)
+        if timeout is not None and due is None:
+            # Only now: a time that ran out while the process was gone would answer a question that nobody was ever asked.
+            due = self.frame.run.clock.now() + timedelta(seconds=timeout)
+        if due is None or self.frame.run.clock.now() < due:
+            self._suspend((replace(request, due=due),), due, refused=refused)
         return default
 
     async def wait(self, seconds: float, *, key: str | None = None) -> None:

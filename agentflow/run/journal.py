@@ -23,7 +23,7 @@ from pydantic_core import to_json
 from agentflow.errors import StoreError
 from agentflow.run.entries import SNAPSHOT, Claim, Entry, StoredStatus
 from agentflow.run.places import is_below, place_of, upwards
-from agentflow.run.stored import restored
+from agentflow.run.stored import restored, stored_time
 
 if TYPE_CHECKING:
     from agentflow.graph.plan import PlanNode
@@ -81,7 +81,7 @@ class Journal:
         self.started: Mapping[str, Any] | None = None
         self.snapshot: dict[str, Any] | None = None
         self.used: dict[str, float] = {}
-        self.asked: set[str] = set()
+        self.asked: dict[str, datetime | None] = {}
         self.answers: dict[str, Any] = {}
         for entry in entries:
             self._take(entry)
@@ -134,7 +134,8 @@ class Journal:
                 for place, spent in body["places"].items():
                     self._begin(place)
                     self._count(place, spent)
-                self.asked.update(request["id"] for request in body["requests"])
+                for request in body["requests"]:
+                    self.asked[request["id"]] = stored_time(request.get("due"))
             case "answered":
                 self.answers[body["request"]] = restored("an answer", body["value"])
             case _:
@@ -172,7 +173,7 @@ class Journal:
                 now + key.removeprefix(was): effect for key, effect in begun.effects.items()
             }
         for id, request in body["requests"].items():
-            self.asked.add(request["id"])
+            self.asked[request["id"]] = self.asked.get(id)
             if id in self.answers:
                 self.answers[request["id"]] = self.answers.pop(id)
 

@@ -19,7 +19,7 @@ from agentflow.run.failed_effect import failure_of
 from agentflow.run.journal import Journal, PastEffect
 from agentflow.run.places import is_below, place_of
 from agentflow.run.recorded import NOWHERE, RecordedRun
-from agentflow.run.stored import restored, stored
+from agentflow.run.stored import restored, stored, stored_time
 
 if TYPE_CHECKING:
     from agentflow.graph.plan import PlanNode
@@ -152,6 +152,8 @@ class _Record(Journal):
                 self._attempts[place_of(body)].append(body)
             case "suspended":
                 self._paused.update(body["places"])
+                for request in body["requests"]:
+                    self.asked[request["id"]] = stored_time(request.get("due"))
             case "answered":
                 self.answers[body["request"]] = restored("an answer", body["value"])
             case "ended":

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from agentflow.errors import ContractError, IncompatibleRun
 from agentflow.graph.codec import Unstorable, decoded, encoded
 
-__all__ = ["restored", "stored", "unstorable"]
+__all__ = ["restored", "stored", "stored_time", "unstorable"]
 
 
 def stored(where: str, value: Any) -> Any:
@@ -37,3 +38,8 @@ def restored(where: str, data: Any) -> Any:
         return decoded(data)
     except Unstorable as error:
         raise IncompatibleRun(f"{where} cannot be restored: {error}") from error
+
+
+def stored_time(text: str | None) -> datetime | None:
+    """A time as entries hold it, or none."""
+    return None if text is None else datetime.fromisoformat(text)

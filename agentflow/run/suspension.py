@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentflow.errors import ContractError, ResumeConflict
 from agentflow.run.entries import Entry
-from agentflow.run.stored import restored, stored
+from agentflow.run.stored import restored, stored, stored_time
 
 if TYPE_CHECKING:
     from agentflow.run.context import NodeContext
@@ -42,6 +42,7 @@ class Request:
         run_id: The run that asks; in a sub-workflow, its own.
         payload: What whoever answers is to see.
         schema: The JSON Schema of the answer; `None` for anything.
+        due: When the run goes on without an answer, counted from when it was asked first; `None` for never.
     """
 
     id: str
@@ -51,6 +52,7 @@ class Request:
     run_id: str
     payload: Any = None
     schema: Any = None
+    due: datetime | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """The request in its stored form."""
@@ -62,13 +64,14 @@ class Request:
             "run_id": self.run_id,
             "payload": stored(f"the payload of request {self.key!r}", self.payload),
             "schema": self.schema,
+            "due": None if self.due is None else self.due.isoformat(),
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Request:
         """The request of a stored form."""
         payload = restored(f"the payload of request {data['key']!r}", data["payload"])
-        return cls(**{**data, "payload": payload})
+        return cls(**{**data, "payload": payload, "due": stored_time(data.get("due"))})
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +121,7 @@ def last_suspension(entries: Sequence[Entry]) -> Suspension:
             unchanged = False
     return Suspension(
         tuple(Request.from_dict(data) for data in waiting.values()),
-        None if due is None else datetime.fromisoformat(due),
+        stored_time(due),
         frozenset(asked - waiting.keys()),
         unchanged,
     )

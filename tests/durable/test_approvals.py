@@ -268,6 +268,23 @@ async def test_an_approval_that_nobody_gives_in_time_is_a_refusal() -> None:
     assert desk.bank.done == {}
 
 
+async def test_a_question_that_is_asked_again_keeps_its_time() -> None:
+    desk = Desk(
+        calls(call("pay", to="ada", amount=1), call("order", size=5)), bank=Bank(approval_timeout=60)
+    )
+    run = await desk.life()
+    due = run.due
+    assert [request.due for request in run.requests] == [due, None]
+    desk.clock.advance(40)
+    run = await desk.life({ids(run.requests)["call_2"]: True})
+    assert [request.due for request in run.requests] == [due]
+    desk.clock.advance(20)
+    assert [text for _, text, _ in results(await desk.life())] == [
+        "Error: tool 'pay' was refused: nobody answered in time",
+        "ordered 5",
+    ]
+
+
 @pytest.mark.case("P073")
 @pytest.mark.parametrize(
     "rule",

@@ -236,6 +236,24 @@ async def test_a_question_may_be_left_unanswered_until_a_time() -> None:
         assert await engine.run(run_id="r") == {"x": ["nobody", "done"]}
 
 
+async def test_a_question_whose_process_died_before_it_was_asked_gets_all_of_its_time() -> None:
+    """Its time would have run out while nobody was there, and it would have answered itself without anybody's having seen it."""
+
+    async def body(state: Any, ctx: NodeContext) -> dict[str, Any]:
+        await ctx.once("prepare", lambda: "done")
+        return {"x": await ctx.suspend("k", timeout=3600, default="nobody")}
+
+    store, clock = MemoryStore(), FixedClock(START)
+    # Started, prepared; the third write would be the question.
+    await process(alone(body), CrashingStore(store, 3, before=True), clock=clock)
+    clock.advance(100_000)
+    runs = await recovered(alone(body), store, clock)
+    (request,) = runs["r"].requests
+    assert request.due == runs["r"].due == clock.now() + timedelta(hours=1)
+    async with Engine(alone(body), store=store, clock=clock) as engine:
+        assert await engine.resume("r", "me") == {"x": "me"}
+
+
 async def test_an_answer_in_time_counts_although_the_run_goes_on_later() -> None:
     async def body(state: Any, ctx: NodeContext) -> dict[str, Any]:
         return {"x": await ctx.suspend("k", timeout=3600, default="nobody")}
