@@ -26,7 +26,7 @@ from agentflow.stores.journals import (
 from agentflow.stores.reader import Reader
 from agentflow.stores.session import Backend
 from agentflow.stores.worker import Worker
-from agentflow.stores.writer import CLOSE, OPEN, Writer, undoing
+from agentflow.stores.writer import CLOSE, OPEN, SETTLE, Writer, undoing
 
 __all__ = ["TableStore"]
 
@@ -151,6 +151,10 @@ class TableStore:
         limit: int = 1000,
     ) -> list[RunInfo]:
         """Runs by id, by status, or suspended ones that are due by a time; the oldest first."""
+        desk = self._opened()
+        if desk.writer.owes:
+            # They are nobody's, and must not look as if this driver drove them: whoever recovers would pass them by.
+            await desk.writes.do(SETTLE)
         found: list[RunInfo] = await self._look(Finding(run_id, status, due, limit))
         return found
 

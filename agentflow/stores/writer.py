@@ -12,13 +12,16 @@ from agentflow.stores.journals import Appending, Claimed, Journals
 from agentflow.stores.session import Backend, Busy, Session, given_up_on_error
 from agentflow.stores.worker import Job
 
-__all__ = ["CLOSE", "OPEN", "Writer"]
+__all__ = ["CLOSE", "OPEN", "SETTLE", "Writer"]
 
 OPEN: Final = "open"
 """The work of making ready."""
 
 CLOSE: Final = "close"
 """The work of giving everything back."""
+
+SETTLE: Final = "settle"
+"""The work of giving back what could not be given back before."""
 
 
 class Writer:
@@ -53,7 +56,9 @@ class Writer:
             for job in jobs:
                 if job.work is OPEN:
                     self._make_ready(job)
-            if writing := [job for job in jobs if job.work not in (OPEN, CLOSE)]:
+            if any(job.work is SETTLE for job in jobs):
+                self._renew()
+            if writing := [job for job in jobs if job.work not in (OPEN, CLOSE, SETTLE)]:
                 self._write(writing)
             for job in jobs:
                 if job.work is CLOSE:
@@ -75,6 +80,11 @@ class Writer:
         return job
 
     @property
+    def owes(self) -> bool:
+        """Whether there are runs that could not be given back when they should have been."""
+        return bool(self._dropped)
+
+    @property
     def untidy(self) -> bool:
         """Whether the database wants to be tidied up when there is time."""
         return self._backend.untidy
@@ -89,13 +99,17 @@ class Writer:
             pause = self._renew_at - self._time.monotonic()
             if pause > 0 and not self._is_lost:
                 return pause
-            # If it fails, there is another chance before the lease runs out; whoever writes meanwhile is told what is wrong.
-            self._renew_at = self._time.monotonic() + self._lease / 4
-            self._write([])
-            if self._session is None:
-                # The connection was lost while nobody wrote: the next who writes need not be the one to find out.
-                self._write([])
+            self._renew()
             return self._lease / 4
+
+    def _renew(self) -> None:
+        """Say that this driver is alive, and give back what it owes."""
+        # If it fails, there is another chance before the lease runs out; whoever writes meanwhile is told what is wrong.
+        self._renew_at = self._time.monotonic() + self._lease / 4
+        self._write([])
+        if self._session is None:
+            # The connection was lost while nobody wrote: the next who writes need not be the one to find out.
+            self._write([])
 
     def _write(self, jobs: Sequence[Job], *, patient: bool = True) -> None:
         """Do a batch in one transaction; when that fails, each job in one of its own, so that it fails only who it must."""

@@ -81,7 +81,9 @@ class PostgresServer:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def start(self) -> None:
-        """Start it, and wait until it answers. It listens on no network."""
+        """Start it, unless it is running, and wait until it answers. It listens on no network."""
+        if self._is_running:
+            return
         sync = "on" if self._sync else "off"
         options = f"-k {self._folder} -c listen_addresses='' -c max_connections=60 -c fsync={sync}"
         log = str(self._folder / "log")
@@ -89,8 +91,12 @@ class PostgresServer:
 
     def stop(self) -> None:
         """Stop it at once, as a crash does: what was committed is there afterwards."""
-        if (self._folder / "data" / "postmaster.pid").exists():
+        if self._is_running:
             self._run("pg_ctl", "--wait", "--mode=immediate", "stop")
+
+    @property
+    def _is_running(self) -> bool:
+        return (self._folder / "data" / "postmaster.pid").exists()
 
     def restart(self) -> None:
         """Stop it at once, and start it again."""

@@ -103,6 +103,29 @@ async def test_a_server_that_is_down_is_named_and_nothing_hangs(
             await store.append(again, entries(1))
 
 
+async def test_a_run_that_could_not_be_given_back_is_found_by_who_recovers(
+    postgres_server: PostgresServer,
+) -> None:
+    with empty_schema(postgres_server.url) as url:
+        async with (
+            opened(lambda: PostgresqlStore(url)) as mine,
+            opened(lambda: PostgresqlStore(url)) as other,
+        ):
+            claim = await claimed(mine)
+            await anyio.to_thread.run_sync(postgres_server.stop)
+            try:
+                for _ in range(2):
+                    with pytest.raises(StoreError):
+                        await mine.append(claim, [], status="interrupted")
+                    with pytest.raises(StoreError):
+                        await mine.find(status="interrupted")
+            finally:
+                await anyio.to_thread.run_sync(postgres_server.start)
+            assert [info.run_id for info in await mine.find(status="interrupted")] == ["run"]
+            # And not only its own driver sees it so.
+            assert (await the_run(other)).status == "interrupted"
+
+
 async def test_a_run_that_somebody_keeps_locked_holds_up_no_other(
     postgresql_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

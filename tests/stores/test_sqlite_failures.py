@@ -83,6 +83,19 @@ async def test_a_file_that_is_locked_while_it_is_written_is_written_later(
         assert await store.read("run") == entries(1)
 
 
+async def test_a_run_that_could_not_be_given_back_is_found_by_who_recovers(tmp_path: Path) -> None:
+    path = tmp_path / "runs.db"
+    async with opened(lambda: SqliteStore(path, patience=0)) as store:
+        claim = await claimed(store)
+        with closing(holder(path)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            with pytest.raises(StoreError, match="another process has locked it"):
+                await store.append(claim, [], status="interrupted")
+            assert (await the_run(store)).status == "running"
+            other.execute("COMMIT")
+        assert [info.run_id for info in await store.find(status="interrupted")] == ["run"]
+
+
 @pytest.mark.parametrize("durability", ["full", "relaxed"])
 async def test_reads_and_the_loop_go_on_while_a_write_waits(
     tmp_path: Path, durability: object
