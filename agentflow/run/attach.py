@@ -23,7 +23,7 @@ from agentflow.run.entries import ENDED, Claim, Entry, NewRun, RunInfo, StoredSt
 from agentflow.run.first_state import supplied
 from agentflow.run.journal import Journal
 from agentflow.run.lineage import definition_data, is_changed
-from agentflow.run.stored import restored, stored
+from agentflow.run.stored import restored, stored, stored_time
 from agentflow.run.suspension import Suspension, answers_for, last_suspension
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from agentflow.run.ports import Store
     from agentflow.run.run import Run
 
-__all__ = ["ATTACHED", "UNANSWERED", "attach", "same_workflow"]
+__all__ = ["ATTACHED", "UNANSWERED", "attach", "give_back", "same_workflow"]
 
 
 class _Given(Enum):
@@ -105,12 +105,11 @@ async def attach(
             _same_input(run, _input_of(entries), given)
             if info.status in ENDED:
                 return ended(run.id, run.workflow.plan, entries), input
-            waiting = last_suspension(entries)
-            _due(run, waiting)
+            _due(run, last_suspension(entries))
             with anyio.CancelScope(shield=True):
                 claim = await store.claim(run.id, suspended=True)
                 if isinstance(claim, Claim):
-                    return await _open(run, store, claim, input, begin, back=waiting)
+                    return await _open(run, store, claim, input, begin)
         elif not known:
             entries = await store.read(run.id)
             # Whoever drives it may not have got so far as to write the input.
@@ -142,10 +141,8 @@ async def _open(
     input: Mapping[str, Any] | None,
     begin: Mapping[str, Any] | None,
     answers: Mapping[str, Any] | None = None,
-    *,
-    back: Suspension | None = None,
 ) -> _Attached:
-    """The journal of a run that was claimed; it is given back if that fails, as what it was."""
+    """The journal of a run that was claimed; it is given back if that fails."""
     try:
         same_workflow(run.id, run.workflow, claim.info)
         entries = await store.read(run.id) if claim.info.last else ()
@@ -171,11 +168,24 @@ async def _open(
         for kind, body in written:
             journal.note(kind, body)
     except BaseException:
-        status: StoredStatus = "interrupted" if back is None else "suspended"
-        with contextlib.suppress(StoreError):
-            await store.append(claim, [], status=status, due=None if back is None else back.due)
+        await give_back(store, claim)
         raise
     return journal, input
+
+
+async def give_back(store: Store, claim: Claim) -> None:
+    """Let go of a run that was claimed in vain, as what its journal says that it is.
+
+    It is not always what it was: what was written just now may be there or not, and others may have gone on with it before.
+    """
+    status: StoredStatus = "interrupted"
+    due = None
+    with contextlib.suppress(StoreError):
+        entries = await store.read(claim.run_id, after=max(0, claim.info.last - 1))
+        if entries and entries[-1].kind == "suspended":
+            status, due = "suspended", stored_time(json.loads(entries[-1].body)["due"])
+    with contextlib.suppress(StoreError):
+        await store.append(claim, [], status=status, due=due)
 
 
 async def _resume(run: Run[Any], store: Store, given: Any) -> _Attached:
@@ -204,10 +214,9 @@ async def _resume(run: Run[Any], store: Store, given: Any) -> _Attached:
         if not isinstance(claim, Claim):
             raise ResumeConflict(f"run {run.id!r} was resumed by somebody else")
         if claim.info.last != info.last:
-            again = last_suspension(await store.read(run.id, after=0))
-            await store.append(claim, [], status="suspended", due=again.due)
+            await give_back(store, claim)
             raise ResumeConflict(f"run {run.id!r} was resumed by somebody else")
-        journal, input = await _open(run, store, claim, None, None, answers, back=waiting)
+        journal, input = await _open(run, store, claim, None, None, answers)
     return journal, input
 
 

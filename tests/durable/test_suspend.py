@@ -22,6 +22,7 @@ from agentflow import (
     Retry,
     RunCancelled,
     RunSuspended,
+    StoreError,
     Workflow,
     define_workflow,
     field,
@@ -32,7 +33,7 @@ from agentflow import (
 from agentflow.run.run import Run
 from agentflow.stores.memory import MemoryStore
 from agentflow.testing import FixedClock, fake_context
-from tests.durable.crashing import CrashingStore, process
+from tests.durable.crashing import CrashingStore, FailingStore, process
 from tests.durable.shelf import Place
 from tests.run.watching import Recorder
 from tests.run.workflows import alone, unchecked
@@ -484,6 +485,42 @@ async def test_an_answer_to_a_run_that_has_gone_on_and_asks_again_changes_nothin
     async with Engine(workflow, store=store, clock=clock) as engine:
         runs = await engine.recover()
     assert runs["r"].outcome() == {"x": ["theirs", "late"]}
+
+
+async def test_an_answer_that_comes_when_another_was_given_and_its_process_died_leaves_the_run_to_be_recovered() -> (
+    None
+):
+    store, workflow = MemoryStore(), alone(asking("k"))
+    (request,) = await asked(workflow, store)
+
+    async def meanwhile() -> None:
+        # The answer is written, and nothing after it.
+        await answered(workflow, CrashingStore(store, 1, before=False), {request.id: "theirs"})
+
+    run = await answered(workflow, Lagging(store, meanwhile), {request.id: "mine"})
+    with pytest.raises(ResumeConflict, match="somebody else"):
+        run.outcome()
+    async with Engine(workflow, store=store) as engine:
+        runs = await engine.recover()
+    assert runs["r"].outcome() == {"x": ["theirs"]}
+
+
+@pytest.mark.parametrize("done", [False, True], ids=["refused", "written"])
+async def test_an_answer_of_which_nobody_knows_whether_it_was_written_is_used_or_can_be_given_again(
+    done: bool,
+) -> None:
+    store, workflow = MemoryStore(), alone(asking("k"))
+    (request,) = await asked(workflow, store)
+    failing = FailingStore(store, "append", 1, done=done)
+    async with Engine(workflow, store=failing) as engine:
+        with pytest.raises(StoreError, match="the line was cut"):
+            await engine.resume("r", {request.id: "once"})
+        runs = await engine.recover()
+        if done:
+            assert runs["r"].outcome() == {"x": ["once"]}
+        else:
+            assert runs == {}
+            assert await engine.resume("r", "twice") == {"x": ["twice"]}
 
 
 @pytest.mark.parametrize("before", [True, False])
