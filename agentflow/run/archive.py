@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 import anyio
 
 from agentflow.errors import RunCancelled, RunConflict
-from agentflow.run.attach import same_workflow
+from agentflow.run.attach import give_back, same_workflow
 from agentflow.run.ended import end_body
 from agentflow.run.entries import Claim, Entry, NewRun, StoredStatus
 from agentflow.run.fork import forked
@@ -144,10 +144,14 @@ async def cancel(store: Store, run_id: str, reason: object) -> bool:
         claim = await store.claim(run_id, suspended=True)
         if not isinstance(claim, Claim):
             return False
-        entries = await store.read(run_id, after=0)
-        journal = Journal(store, claim, entries)
-        body = end_body(None, RunCancelled(reason), counted_by(history(entries)))
-        await journal.write("ended", body, status="cancelled")
+        try:
+            entries = await store.read(run_id, after=0)
+            journal = Journal(store, claim, entries)
+            body = end_body(None, RunCancelled(reason), counted_by(history(entries)))
+            await journal.write("ended", body, status="cancelled")
+        except BaseException:
+            await give_back(store, claim)
+            raise
     return True
 
 

@@ -709,6 +709,16 @@ async def test_a_suspended_run_can_be_cancelled_by_its_id() -> None:
             await engine.resume("r", 1)
 
 
+@pytest.mark.parametrize("call", ["read", "append"])
+async def test_a_cancel_that_the_store_did_not_take_leaves_the_run_as_it_was(call: str) -> None:
+    store, workflow = MemoryStore(), alone(asking("k"))
+    await asked(workflow, store)
+    async with Engine(workflow, store=FailingStore(store, call, 1)) as engine:
+        with pytest.raises(StoreError, match="the line was cut"):
+            await engine.cancel("r", "not wanted")
+        assert await engine.resume("r", "yes") == {"x": ["yes"]}
+
+
 async def test_an_interrupted_run_can_be_cancelled_by_its_id() -> None:
     store, workflow = MemoryStore(), alone(asking("k"))
     await process(workflow, CrashingStore(store, 1, before=False))
