@@ -270,7 +270,8 @@ async def test_an_approval_that_nobody_gives_in_time_is_a_refusal() -> None:
 
 async def test_a_question_that_is_asked_again_keeps_its_time() -> None:
     desk = Desk(
-        calls(call("pay", to="ada", amount=1), call("order", size=5)), bank=Bank(approval_timeout=60)
+        calls(call("pay", to="ada", amount=1), call("order", size=5)),
+        bank=Bank(approval_timeout=60),
     )
     run = await desk.life()
     due = run.due
