@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from agentflow.agents.compression import compress_node as compress_node
     from agentflow.agents.loop import build_loop as build_loop
     from agentflow.agents.loop_result import LoopResult as LoopResult
     from agentflow.errors import (
@@ -138,6 +139,7 @@ if TYPE_CHECKING:
     from agentflow.tools.toolkit import Toolkit as Toolkit
 
 _HOMES = {
+    "agentflow.agents.compression": "compress_node",
     "agentflow.agents.loop": "build_loop",
     "agentflow.agents.loop_result": "LoopResult",
     "agentflow.errors": """

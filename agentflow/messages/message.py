@@ -51,12 +51,15 @@ class Message(_Remembered):
         provenance: Who made it: `input` the caller, `notice` the host, `memory` a store, `contributed` code of the
             application, `model` a model, `tool` a tool.
         id: Its name in a log; `None` until it is given one.
+        pinned: Whether it must stay when the conversation is made shorter: the condition of a permission, a source that
+            an answer must keep to.
     """
 
     role: Role
     content: tuple[Part, ...]
     provenance: Provenance = "input"
     id: str | None = None
+    pinned: bool = False
 
     def __post_init__(self) -> None:
         parts = self.content if isinstance(self.content, tuple) else tuple(self.content)
@@ -104,7 +107,7 @@ class Message(_Remembered):
 
     @property
     def digest(self) -> str:
-        """A digest of what it says, the same in every process; id and provenance do not count."""
+        """A digest of what it says, the same in every process; where it comes from and where it stays does not count."""
         try:
             return self._digest
         except AttributeError:
@@ -128,9 +131,15 @@ def _chars_of(part: Part) -> int:
             return len(part.name) + len(text)
 
 
-def system(text: str, *, provenance: Provenance = "contributed", id: str | None = None) -> Message:
+def system(
+    text: str,
+    *,
+    provenance: Provenance = "contributed",
+    id: str | None = None,
+    pinned: bool = False,
+) -> Message:
     """An instruction to the model."""
-    return Message("system", (TextPart(text),), provenance, id)
+    return Message("system", (TextPart(text),), provenance, id, pinned)
 
 
 def user(
@@ -139,9 +148,10 @@ def user(
     files: Iterable[FilePart] = (),
     provenance: Provenance = "input",
     id: str | None = None,
+    pinned: bool = False,
 ) -> Message:
     """Something that the user says, and the files that go with it."""
-    return Message("user", (TextPart(text), *files), provenance, id)
+    return Message("user", (TextPart(text), *files), provenance, id, pinned)
 
 
 def assistant(

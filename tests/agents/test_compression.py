@@ -1,0 +1,233 @@
+"""Compression is an ordinary node: entered where it stands, counted and told like any other, and checked for what must stay."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, TypedDict
+
+import pytest
+from hypothesis import given, strategies as st
+
+from agentflow import (
+    Budget,
+    BudgetExceeded,
+    ContractError,
+    Message,
+    Workflow,
+    define_workflow,
+    node,
+    route,
+)
+from agentflow.agents.compression import Summarise, compress_node
+from agentflow.messages import ToolCall, assistant, system, tool_result, user
+from agentflow.messages.shortening import check_shortened, exchanges, split_recent
+from agentflow.mock import MockModel, Rule
+from agentflow.testing import FactRecorder, fake_context
+
+CALL, OTHER = ToolCall("c1", "look"), ToolCall("c2", "look")
+TALK = [
+    system("Be brief."),
+    user("Condition: only with a receipt.", pinned=True),
+    user("Hello."),
+    assistant("Hi! " * 50),
+    user("Look."),
+    assistant(tool_calls=[CALL, OTHER]),
+    tool_result(CALL, "source: page 3"),
+    tool_result(OTHER, "nothing"),
+    user("What is it?"),
+]
+SHORT = MockModel(
+    [Rule(when="Hello", reply="They greeted."), Rule(reply="An answer.")], name="mock"
+)
+
+
+class State(TypedDict, total=False):
+    messages: list[Message]
+    context: list[Message]
+    answer: str
+
+
+@node(requires=["context"], provides=["answer"], routes=[route.deliver("answer")])
+async def answer(state: Any, ctx: Any) -> dict[str, Any]:
+    """Answer from the shorter conversation."""
+    return {"answer": (await ctx.model.invoke(state["context"])).value}
+
+
+def talking(**options: Any) -> Workflow[Any]:
+    compress = compress_node(
+        "compress", **{"above_chars": 100, "routes": [route.to("answer")], **options}
+    )
+    return define_workflow("talk", nodes=[compress, answer], state=State, inputs=["messages"])
+
+
+@pytest.mark.rule("R302", "R304", "R308")
+async def test_a_compressor_is_a_node_that_facts_tell_of_and_nothing_else_is_entered() -> None:
+    recorder, workflow = FactRecorder(), talking()
+    assert await workflow.run({"messages": TALK}, model=SHORT, observers=[recorder]) == "An answer."
+    assert [item.id for item in workflow.nodes] == ["compress", "answer"]
+    told = [(fact.kind, fact.node_id) for fact in recorder.of("node.")]
+    assert told == [
+        ("node.started", "compress"),
+        ("node.committed", "compress"),
+        ("node.started", "answer"),
+        ("node.committed", "answer"),
+    ]
+    assert [data.get("stage") for data in recorder.data("model.started")] == ["compress", None]
+
+
+async def shortened(talk: Sequence[Message], **options: Any) -> list[Message]:
+    ctx = fake_context(model=SHORT)
+    compress: Any = compress_node("compress", above_chars=10, **options)
+    found: list[Message] = (await compress({"messages": list(talk)}, ctx))["context"]
+    return found
+
+
+@pytest.mark.rule("R302")
+async def test_older_exchanges_become_a_summary_and_pinned_and_recent_ones_stay() -> None:
+    after = await shortened(TALK, compressor=Summarise(keep_recent=2))
+    assert [message.role for message in after] == [
+        *("system", "system", "user", "assistant", "tool", "tool", "user"),
+    ]
+    assert after[1].text == "What was said before, in short:\nThey greeted."
+    assert after[2:] == [TALK[1], *TALK[5:]]
+
+
+@pytest.mark.case("P130")
+@pytest.mark.parametrize("keep", range(1, 10))
+async def test_calls_and_their_results_are_never_torn_apart(keep: int) -> None:
+    after = await shortened(TALK, compressor=Summarise(keep_recent=keep))
+    calls = {call.id for message in after for call in message.tool_calls}
+    results = {result.call_id for message in after for result in message.tool_results}
+    assert calls == results
+
+
+async def test_a_short_conversation_stays_as_it_is_and_asks_nobody() -> None:
+    provider = MockModel([Rule(reply="no")])
+    ctx = fake_context(model=provider)
+    compress: Any = compress_node("compress", above_chars=10_000)
+    assert (await compress({"messages": TALK}, ctx))["context"] == TALK
+    # Nothing is old enough either.
+    recent: Any = compress_node("compress", above_chars=1, compressor=Summarise(keep_recent=99))
+    assert (await recent({"messages": TALK}, ctx))["context"] == TALK
+    assert not provider.requests
+
+
+async def test_a_question_that_was_asked_long_ago_stays() -> None:
+    talk = [user("The question."), *(assistant(f"Step {n}. " * 9) for n in range(5))]
+    after = await shortened(talk, compressor=Summarise(keep_recent=1))
+    assert talk[0] in after
+    assert len(after) == 3
+
+
+@pytest.mark.rule("R303")
+async def test_another_algorithm_or_another_node_takes_its_place() -> None:
+    async def last_two(messages: Sequence[Message], ctx: Any) -> list[Message]:
+        return [message for message in messages if message.pinned] + [messages[-1]]
+
+    @node(id="compress", requires=["messages"], provides=["context"], routes=[route.to("answer")])
+    async def mine(state: Any) -> dict[str, Any]:
+        return {"context": state["messages"][-1:]}
+
+    assert await talking(compressor=last_two).run({"messages": TALK}, model=SHORT) == "An answer."
+    swapped = define_workflow("talk", nodes=[mine, answer], state=State, inputs=["messages"])
+    assert await swapped.run({"messages": TALK}, model=SHORT) == "An answer."
+
+
+def dropping(lost: Message) -> Any:
+    async def drop(messages: Sequence[Message], ctx: Any) -> list[Message]:
+        return [message for message in messages if message.digest != lost.digest]
+
+    return drop
+
+
+SOURCE = system("Source: the contract, page 3.", pinned=True)
+
+
+@pytest.mark.rule("R305")
+@pytest.mark.parametrize(
+    ("lost", "said"),
+    [
+        (TALK[8], "the current question 'What is it?'"),
+        (TALK[1], "the pinned message 'Condition: only with a receipt.'"),
+        (SOURCE, "the pinned message 'Source: the contract, page 3.'"),
+    ],
+    ids=["question", "condition", "source"],
+)
+async def test_what_must_stay_cannot_be_lost_under_the_name_of_success(
+    lost: Message, said: str
+) -> None:
+    provider = MockModel([Rule(reply="An answer.")])
+    recorder = FactRecorder()
+    with pytest.raises(ContractError, match=re.escape(f"has lost {said}")):
+        await talking(compressor=dropping(lost)).run(
+            {"messages": [SOURCE, *TALK]}, model=provider, observers=[recorder]
+        )
+    assert not provider.requests
+    assert recorder.only("node.failed").node_id == "compress"
+
+
+@pytest.mark.rule("R305")
+@pytest.mark.parametrize(
+    ("lost", "said"), [(TALK[6], "result of the tool call"), (TALK[5], "call")]
+)
+async def test_a_call_cannot_lose_its_result_nor_a_result_its_call(
+    lost: Message, said: str
+) -> None:
+    with pytest.raises(ContractError, match=said):
+        await shortened(TALK, compressor=dropping(lost))
+
+
+@pytest.mark.rule("R305")
+def test_a_pinned_message_that_is_pinned_no_more_is_lost() -> None:
+    loose = [user(TALK[1].text), TALK[8]]
+    with pytest.raises(ContractError, match="pinned message"):
+        check_shortened(TALK, loose)
+
+
+@pytest.mark.rule("R306")
+async def test_a_compressor_draws_on_the_same_budget() -> None:
+    provider = MockModel([Rule(reply="Short.")])
+    recorder = FactRecorder()
+    with pytest.raises(BudgetExceeded) as caught:
+        await talking().run(
+            {"messages": TALK}, model=provider, budget=Budget(model_calls=1), observers=[recorder]
+        )
+    assert (caught.value.limit, len(provider.requests)) == ("model_calls", 1)
+    assert recorder.only("limit.reached").node_id == "answer"
+
+
+@pytest.mark.rule("R307")
+async def test_what_was_compressed_is_checked_like_any_other_input() -> None:
+    async def nothing(messages: Sequence[Message], ctx: Any) -> Sequence[Message]:
+        return messages
+
+    provider = MockModel([Rule(reply="An answer.")])
+    with pytest.raises(BudgetExceeded, match="input_chars"):
+        await talking(compressor=nothing).run(
+            {"messages": TALK}, model=provider, budget=Budget(input_chars=50)
+        )
+    assert not provider.requests
+
+
+turns = st.lists(
+    st.sampled_from([user("u"), assistant("a"), "exchange", user("p", pinned=True)]), max_size=9
+)
+
+
+@given(turns, st.integers(0, 9))
+def test_any_conversation_is_split_without_loss_between_exchanges(
+    kinds: list[Any], keep: int
+) -> None:
+    talk: list[Message] = []
+    for number, kind in enumerate(kinds):
+        call = ToolCall(f"c{number}", "look")
+        one = [assistant(tool_calls=[call]), tool_result(call, "1")]
+        talk += one if kind == "exchange" else [kind]
+    older, recent = split_recent(talk, keep)
+    assert [message for group in (*older, *recent) for message in group] == talk
+    assert exchanges(talk) == [*older, *recent]
+    kept = sum(map(len, recent))
+    assert kept >= min(keep, len(talk))
+    # No more than it takes.
+    assert not recent or kept - len(recent[0]) < keep
