@@ -77,7 +77,9 @@ class ModelCall:
                 raised = self._failed(error, tries)
                 if raised is error:
                     raise
-                raise raised from error
+                # A copy of an error is no news beside it.
+                copied = isinstance(error, ModelError) and error.__cause__ is not None
+                raise raised from error.__cause__ if copied else error
             self._answer = performance.value
 
     @property

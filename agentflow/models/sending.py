@@ -5,14 +5,15 @@ from __future__ import annotations
 import inspect
 import math
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
-from agentflow.errors import ModelError
+from agentflow.errors import AgentflowError, ModelError
 from agentflow.messages.chunk import Chunk
+from agentflow.models.failure import known_failure
 from agentflow.models.patience import Patience
 from agentflow.models.ports import ModelContext
 from agentflow.models.request import ModelRequest
@@ -31,8 +32,8 @@ async def sent(ctx: NodeContext, request: ModelRequest, key: str) -> AsyncGenera
 
     Raises:
         ModelTimeout: It took too long.
-        ModelError: What the provider gave is no stream.
-        Exception: What the provider raised.
+        ModelError: What the provider gave is no stream; or what it raised is known for one of ours, which it then stands for.
+        Exception: What else the provider raised.
     """
     model = request.model
     patience = Patience(ctx.run, timeout=model.timeout, idle_timeout=model.idle_timeout)
@@ -40,13 +41,30 @@ async def sent(ctx: NodeContext, request: ModelRequest, key: str) -> AsyncGenera
     async def open() -> AsyncIterator[Chunk]:
         return await _opened(request, _told(ctx, request, key))
 
-    async with _closing(ctx, await patience.wait(open)) as stream:
+    with _understood():
+        opened = await patience.wait(open)
+    async with _closing(ctx, opened) as stream:
         while True:
             try:
-                chunk = await patience.wait(stream.__anext__)
+                with _understood():
+                    chunk = await patience.wait(stream.__anext__)
             except StopAsyncIteration:
                 return
             yield chunk
+
+
+@contextmanager
+def _understood() -> Iterator[None]:
+    """What a provider raises, as one of our errors, as far as it tells what has gone wrong."""
+    try:
+        yield
+    except (AgentflowError, StopAsyncIteration):
+        raise
+    except Exception as error:
+        known = known_failure(error)
+        if known is None:
+            raise
+        raise known from error
 
 
 def _told(ctx: NodeContext, request: ModelRequest, key: str) -> ModelContext:

@@ -16,8 +16,8 @@ from agentflow.messages.chunk import (
     ToolCallChunk,
     UsageChunk,
 )
+from agentflow.models.failure import told_failure
 from agentflow.providers.anthropic_input import VENDOR
-from agentflow.providers.failure import told_failure
 from agentflow.providers.figures import count, details
 from agentflow.providers.tool_names import ToolNames
 

@@ -13,6 +13,7 @@ from agentflow.messages.chunk import Chunk
 from agentflow.messages.message import Message
 from agentflow.messages.tool_spec import ToolSpec
 from agentflow.models.answer_form import StructuredWay
+from agentflow.models.failure import cut_off, failure_of
 from agentflow.models.ports import ModelContext
 from agentflow.providers.anthropic_answer import AnthropicAnswer
 from agentflow.providers.anthropic_input import (
@@ -23,7 +24,6 @@ from agentflow.providers.anthropic_input import (
 )
 from agentflow.providers.clients import Clients
 from agentflow.providers.event_stream import events_of, read_to_end
-from agentflow.providers.failure import cut_off, failure_of
 from agentflow.providers.strict_schema import is_closed, is_recursive
 from agentflow.providers.tool_names import ToolNames
 

@@ -12,11 +12,11 @@ from agentflow.errors import ModelError
 from agentflow.messages.chunk import Chunk
 from agentflow.messages.message import Message
 from agentflow.models.answer_form import StructuredWay
+from agentflow.models.failure import cut_off, failure_of
 from agentflow.models.ports import ModelContext
 from agentflow.providers.chat_answer import ChatAnswer
 from agentflow.providers.chat_messages import chat_choice, chat_messages, chat_tools
 from agentflow.providers.event_stream import events_of, read_to_end
-from agentflow.providers.failure import cut_off, failure_of
 from agentflow.providers.openai_sdk import clients_of, is_vendor
 from agentflow.providers.strict_schema import strict_schema
 from agentflow.providers.tool_names import ToolNames

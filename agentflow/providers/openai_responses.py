@@ -10,9 +10,9 @@ from agentflow.messages.chunk import Chunk
 from agentflow.messages.message import Message
 from agentflow.messages.tool_spec import ToolSpec
 from agentflow.models.answer_form import StructuredWay
+from agentflow.models.failure import cut_off, failure_of
 from agentflow.models.ports import ModelContext
 from agentflow.providers.event_stream import events_of, read_to_end
-from agentflow.providers.failure import cut_off, failure_of
 from agentflow.providers.openai_chat import answer_schema
 from agentflow.providers.openai_sdk import clients_of, is_vendor
 from agentflow.providers.responses_answer import ResponsesAnswer

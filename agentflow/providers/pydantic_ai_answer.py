@@ -17,7 +17,7 @@ from agentflow.messages.chunk import (
     ToolCallChunk,
     UsageChunk,
 )
-from agentflow.providers.failure import cut_off
+from agentflow.models.failure import cut_off
 from agentflow.providers.pydantic_ai_input import VENDOR
 from agentflow.providers.tool_names import ToolNames
 

@@ -12,8 +12,8 @@ from agentflow.graph.frozen import thaw
 from agentflow.messages.chunk import Chunk
 from agentflow.messages.message import Message
 from agentflow.models.answer_form import StructuredWay
+from agentflow.models.failure import failure_of
 from agentflow.models.ports import ModelContext
-from agentflow.providers.failure import failure_of
 from agentflow.providers.strict_schema import is_closed
 from agentflow.providers.tool_names import ToolNames
 

@@ -15,7 +15,7 @@ from agentflow.messages.chunk import (
     ToolCallChunk,
     UsageChunk,
 )
-from agentflow.providers.failure import told_failure
+from agentflow.models.failure import told_failure
 from agentflow.providers.figures import count, details
 from agentflow.providers.responses_input import VENDOR
 from agentflow.providers.tool_names import ToolNames

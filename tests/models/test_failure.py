@@ -18,7 +18,7 @@ from agentflow import (
     ModelTimeout,
     ModelUnavailable,
 )
-from agentflow.providers.failure import failure_of, told_failure
+from agentflow.models.failure import failure_of, told_failure
 from agentflow.testing import fake_context
 from tests.providers.speakers import SPEAKERS, Speaker
 from tests.providers.wires import Recorded

@@ -1,7 +1,8 @@
-"""Failures: what SDKs raise and servers tell, as errors of one tree.
+"""Failures: what providers raise and servers tell, as errors of one tree.
 
-The SDKs of the vendors are made by one generator, so their errors have the same names and attributes; what their HTTP client
-raises in the middle of a stream is known by the names of its classes too. So nothing of them is imported here.
+What has gone wrong is known by an HTTP status that an error carries, and by the names of its classes. The SDKs of the vendors
+are made by one generator, so their errors have the same names and attributes, and HTTP clients name theirs alike; nothing of
+them is imported here.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from agentflow.errors import (
     ModelUnavailable,
 )
 
-__all__ = ["cut_off", "failure_of", "told_failure"]
+__all__ = ["cut_off", "failure_of", "known_failure", "told_failure"]
 
 _LATE: Final = {
     *("APITimeoutError", "TimeoutException", "TimeoutError"),
@@ -60,19 +61,38 @@ def cut_off() -> ModelUnavailable:
 
 def failure_of(error: Exception) -> ModelError:
     """What an SDK raised, as one of our errors."""
+    known = known_failure(error)
+    return (
+        ModelError(f"what the server gave cannot be read: {_named(error)}")
+        if known is None
+        else known
+    )
+
+
+def known_failure(error: Exception) -> ModelError | None:
+    """The error of ours that another one stands for; `None` where nothing tells what has gone wrong."""
     if isinstance(error, ModelError):
         return error
-    status = getattr(error, "status_code", None)
-    if isinstance(status, int):
-        headers = getattr(getattr(error, "response", error), "headers", None) or {}
-        text, kind = _told(getattr(error, "body", None))
-        return _of_status(status, kind, f"the server answered {status}: {text or error}", headers)
+    for attribute in ("status_code", "status"):
+        status = getattr(error, attribute, None)
+        if isinstance(status, int):
+            return _answered(error, status)
     names = {cls.__name__ for cls in type(error).__mro__}
     if names & _LATE:
         return ModelTimeout(f"the server took too long: {_named(error)}")
     if names & _LOST:
         return ModelUnavailable(f"the connection to the server failed: {_named(error)}")
-    return ModelError(f"what the server gave cannot be read: {_named(error)}")
+    return None
+
+
+def _answered(error: Exception, status: int) -> ModelError:
+    text, kind = _told(getattr(error, "body", None))
+    text = text or getattr(error, "message", "") or str(error)
+    headers = getattr(getattr(error, "response", error), "headers", None) or {}
+    after = getattr(error, "retry_after", None)
+    if not isinstance(after, int | float):
+        after = _retry_after(headers)
+    return _of_status(status, kind, f"the server answered {status}: {text}", after)
 
 
 def told_failure(body: Any) -> ModelError:
@@ -82,11 +102,10 @@ def told_failure(body: Any) -> ModelError:
     status = _STATUS_OF_TYPE.get(kind)
     if status is None and kind.isdecimal():
         status = int(kind)
-    return ModelError(message) if status is None else _of_status(status, kind, message, {})
+    return ModelError(message) if status is None else _of_status(status, kind, message, None)
 
 
-def _of_status(status: int, kind: str, message: str, headers: Mapping[str, str]) -> ModelError:
-    after = _retry_after(headers)
+def _of_status(status: int, kind: str, message: str, after: float | None) -> ModelError:
     if status in (401, 402, 403) or kind in ("insufficient_quota", "billing_error"):
         return ModelDenied(message, status=status)
     if status == 429:
