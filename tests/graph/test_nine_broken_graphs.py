@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, NotRequired, TypedDict
 
 import pytest
 
-from agentflow import DefinitionError, Node, define_workflow, field, node, route
+from agentflow import (
+    AgentflowError,
+    DefinitionError,
+    Node,
+    Workflow,
+    define_workflow,
+    field,
+    node,
+    parallel,
+    race,
+    route,
+    subflow,
+)
 
 
 class State(TypedDict):
@@ -67,7 +80,23 @@ def test_7_types_that_do_not_match() -> None:
     assert refusal(give, result=dict) == {"AF602"}
 
 
-def test_8_two_branches_that_write_one_field_cannot_run_at_the_same_time() -> None:
+def child(name: str) -> Workflow[Any]:
+    """A workflow that provides and delivers a field."""
+    only = step("work", route.deliver(name), requires=["question"], provides=[name])
+    return define_workflow(f"{name}-flow", nodes=[only], state=State, inputs=["question"])
+
+
+def test_8_two_branches_that_write_one_field_at_the_same_time() -> None:
+    both = {"left": child("answer"), "right": child("answer")}
+    one = {name: subflow(name, held, **TAKING) for name, held in both.items()}
+    fan = parallel("fan", one, routes=[route.to("end")])
+    assert refusal(fan, END) == {"AF128"}
+
+
+TAKING: dict[str, Any] = {"inputs": {"question": "question"}, "outputs": {"answer": "$result"}}
+
+
+def test_8_is_not_declared_by_routes_either() -> None:
     # Exactly one route is taken; a second way out beside an unconditional one is refused.
     both = step("a", route.to("left"), route.to("right"))
     writers = [step(id, route.to("end"), provides=["answer"]) for id in ("left", "right")]
@@ -75,8 +104,44 @@ def test_8_two_branches_that_write_one_field_cannot_run_at_the_same_time() -> No
 
 
 def test_9_a_join_that_only_one_of_its_branches_reaches() -> None:
+    # A node that two ways lead to is no join: it is visited by whichever comes, and what it needs is proved.
     chosen = step("a", route.to("left", field("question") == "x"), route.to("right"))
     left = step("left", route.to("join"), provides=["left"])
     right = step("right", route.to("join"), provides=["right"])
     join = step("join", route.deliver("question"), requires=["left", "right"])
     assert "AF201" in refusal(chosen, left, right, join)
+
+
+@pytest.mark.case("P004")
+def test_9_a_join_that_waits_for_what_was_never_begun_cannot_be_declared() -> None:
+    # What joins is the node that began the branches: there is no way to a join but through all of them, and no way out of a
+    # branch but its own end. A route knows nodes of its own workflow only.
+    inner = [step("work", route.to("join"), provides=["left"])]
+    with pytest.raises(DefinitionError) as refused:
+        define_workflow("left-flow", nodes=inner, state=State, inputs=["question"])
+    assert {finding.code for finding in refused.value.findings} >= {"AF106"}
+
+
+@pytest.mark.case("P004")
+@pytest.mark.parametrize("make", [parallel, race])
+async def test_9_a_join_is_passed_whatever_its_branches_come_to(make: Any) -> None:
+    async def ends(state: Any) -> Any:
+        return {"left": "l"}
+
+    async def fails(state: Any) -> Any:
+        raise ValueError("no")
+
+    def flow(body: Any) -> Workflow[Any]:
+        only = node(body, id="w", provides=["left"], routes=[route.deliver("left")])
+        return define_workflow("f", nodes=[only], inputs=[])
+
+    for bodies in itertools.product([ends, fails], repeat=2):
+        held = {name: flow(body) for name, body in zip("ab", bodies, strict=True)}
+        options: dict[str, Any] = {"on_branch_error": "collect", "errors": "bad"}
+        joined = make("join", held, **options, routes=[route.finish(lambda state: "joined")])
+        workflow = define_workflow("w", nodes=[joined], inputs=[])
+        if make is race and bodies == (fails, fails):
+            with pytest.raises(AgentflowError, match="no branch of node 'join' ended well"):
+                await workflow.run({})
+        else:
+            assert await workflow.run({}) == "joined"
