@@ -1,10 +1,13 @@
-"""A map-reduce summariser: summarise the parts one after the other, then the summaries."""
+"""A map-reduce summariser: summarise the parts, some at the same time, then the summaries.
+
+After Dean and Ghemawat, "MapReduce: Simplified Data Processing on Large Clusters" (2004).
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, NotRequired, TypedDict
+from typing import NotRequired, TypedDict
 
-from agentflow import append, define_workflow, field, node, route, subflow
+from agentflow import define_workflow, map_each, node, route
 
 
 class Part(TypedDict):
@@ -25,69 +28,33 @@ summarise_part = define_workflow(
 
 class State(TypedDict):
     parts: list[str]
-    left: NotRequired[int]
-    part: NotRequired[str]
-    summary: NotRequired[str]
-    summaries: NotRequired[Annotated[list[str], append]]
+    summaries: NotRequired[list[str]]
     digest: NotRequired[str]
 
 
-@node(
-    requires=["parts"],
-    provides=["left", "summaries"],
-    routes=[route.to("reduce", when=field("left") <= 0), route.to("pick")],
+summarise = map_each(
+    "summarise",
+    summarise_part,
+    over="parts",
+    item="text",
+    into="summaries",
+    concurrency=4,
+    max_items=100,
+    routes=[route.to("reduce")],
 )
-async def split(state: State) -> dict[str, object]:
-    """Count the parts."""
-    return {"left": len(state["parts"]), "summaries": []}
-
-
-@node(
-    requires=["parts", "left"],
-    provides=["part", "left"],
-    starts_round=True,
-    routes=[route.to("summarise")],
-)
-async def pick(state: State) -> dict[str, object]:
-    """Take the next part."""
-    return {"part": state["parts"][-state["left"]], "left": state["left"] - 1}
-
-
-@node(
-    requires=["summary"],
-    provides=["summaries"],
-    routes=[route.to("pick", when=field("left") > 0), route.to("reduce")],
-)
-async def collect(state: State) -> dict[str, list[str]]:
-    """Put the summary to the others."""
-    return {"summaries": [state["summary"]]}
 
 
 @node(requires=["summaries"], provides=["digest"], routes=[route.deliver("digest")])
 async def reduce(state: State) -> dict[str, str]:
-    """Summarise the summaries."""
+    """Summarise the summaries; they stand in the order of the parts."""
     return {"digest": " / ".join(state["summaries"])}
 
 
 workflow = define_workflow(
     "map-reduce-summariser",
-    nodes=[
-        split,
-        pick,
-        subflow(
-            "summarise",
-            summarise_part,
-            inputs={"text": "part"},
-            outputs={"summary": "$result"},
-            routes=[route.to("collect")],
-        ),
-        collect,
-        reduce,
-    ],
+    nodes=[summarise, reduce],
     state=State,
     inputs=["parts"],
     result=str,
-    max_rounds=100,
-    on_limit="reduce",
 )
 INPUT = {"parts": ["the first of the parts", "the second part of all", "the third and last one"]}

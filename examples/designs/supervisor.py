@@ -1,10 +1,13 @@
-"""A supervisor with workers: it hands each piece of work to the worker who can do it, until it is content."""
+"""A supervisor with workers: it hands out pieces of work, several at the same time, until it is content.
+
+A worker that fails stops nobody; the supervisor is told.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, NotRequired, TypedDict
+from typing import Annotated, Any, NotRequired, TypedDict
 
-from agentflow import Node, append, define_workflow, node, route, subflow
+from agentflow import append, define_workflow, field, map_each, node, route
 
 
 class Work(TypedDict):
@@ -15,6 +18,8 @@ class Work(TypedDict):
 @node(requires=["task"], provides=["product"], routes=[route.deliver("product")])
 async def work(state: Work) -> dict[str, str]:
     """Do the work."""
+    if state["task"].startswith("pictures"):
+        raise LookupError("nobody draws today")
     return {"product": f"{state['task']} is done"}
 
 
@@ -23,57 +28,61 @@ worker = define_workflow("worker", nodes=[work], state=Work, inputs=["task"], re
 
 class State(TypedDict):
     request: str
-    next_worker: NotRequired[Literal["research", "writing", "nobody"]]
-    task: NotRequired[str]
+    tasks: NotRequired[list[str]]
     results: NotRequired[Annotated[list[str], append]]
-    product: NotRequired[str]
+    failures: NotRequired[list[dict[str, Any]]]
+
+
+@node(requires=["request"], provides=["results", "failures"], routes=[route.to("supervise")])
+async def begin(state: State) -> dict[str, Any]:
+    """Nothing is done yet, and nothing has failed."""
+    return {"results": [], "failures": []}
+
+
+def report(state: Any) -> str:
+    """What has been done."""
+    return "; ".join(state["results"])
 
 
 @node(
-    requires=["request", "results"],
-    provides=["next_worker", "task"],
+    requires=["request", "results", "failures"],
+    provides=["tasks"],
     starts_round=True,
     routes=[
-        route.to_if_equal("research", "next_worker", "research"),
-        route.to_if_equal("writing", "next_worker", "writing"),
-        route.finish(lambda state: "; ".join(state["results"]), reads=["results"]),
+        route.finish(report, when=field("tasks") == [], reads=["results"]),
+        route.to("hand_out"),
     ],
 )
-async def supervise(state: State) -> dict[str, str]:
-    """Decide who works next, and on what."""
-    turn = ("research", "writing", "nobody")[len(state["results"])]
-    return {"next_worker": turn, "task": f"{turn} for {state['request']}"}
+async def supervise(state: State) -> dict[str, list[str]]:
+    """Decide what is to be done next; nothing when all is there."""
+    if state["failures"]:
+        reasons = [failure["message"] for failure in state["failures"]]
+        return {"tasks": [f"a text instead, because {reason}" for reason in reasons]}
+    if state["results"]:
+        return {"tasks": []}
+    wanted = ("research", "pictures", "an outline")
+    return {"tasks": [f"{what} for {state['request']}" for what in wanted]}
 
 
-def hire(id: str) -> Node:
-    """A worker in a node of its own, whose product comes back as `product`."""
-    return subflow(
-        id,
-        worker,
-        inputs={"task": "task"},
-        outputs={"product": "$result"},
-        routes=[route.to("take_in")],
-    )
-
-
-@node(requires=["product"], provides=["results"], routes=[route.to("supervise")])
-async def take_in(state: State) -> dict[str, list[str]]:
-    """Put a worker's product to the results."""
-    return {"results": [state["product"]]}
-
-
-@node(requires=["request"], provides=["results"], routes=[route.to("supervise")])
-async def begin(state: State) -> dict[str, list[str]]:
-    """Nothing is done yet."""
-    return {"results": []}
-
+hand_out = map_each(
+    "hand_out",
+    worker,
+    over="tasks",
+    item="task",
+    into="results",
+    concurrency=3,
+    max_items=3,
+    on_branch_error="collect",
+    errors="failures",
+    routes=[route.to("supervise")],
+)
 
 workflow = define_workflow(
     "supervisor",
-    nodes=[begin, supervise, hire("research"), hire("writing"), take_in],
+    nodes=[begin, supervise, hand_out],
     state=State,
     inputs=["request"],
     result=str,
-    max_rounds=6,
+    max_rounds=4,
 )
 INPUT = {"request": "a report"}

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from agentflow import Node, Report, Workflow, field, route
-from agentflow.graph.kinds import Subflow
+from agentflow.graph.kinds import MapEach
 from agentflow.graph.workflow import assemble
 
 DESIGNS = pathlib.Path(__file__).parents[2] / "examples" / "designs"
@@ -60,9 +60,10 @@ def corrective_rag_misspells_a_grade(nodes: dict[str, Node]) -> None:
     edit(nodes, "judge", routes=(first, route.to_if_equal("rewrite", "grade", "unsre"), last))
 
 
-def supervisor_maps_a_result_that_is_not_there(nodes: dict[str, Node]) -> None:
-    (branch,) = nodes["research"].branches
-    edit(nodes, "research", kind=Subflow(replace(branch, outputs={"product": "produce"})))
+def supervisor_hands_out_what_no_worker_takes(nodes: dict[str, Node]) -> None:
+    kind = nodes["hand_out"].kind
+    assert isinstance(kind, MapEach)
+    edit(nodes, "hand_out", kind=replace(kind, branch=replace(kind.branch, item="job")))
 
 
 def approved_refund_pays_when_approval_fails(nodes: dict[str, Node]) -> None:
@@ -74,8 +75,15 @@ def approved_refund_turns_the_limit_around(nodes: dict[str, Node]) -> None:
     edit(nodes, "look_up", routes=(first, route.to("approve", field("amount") < 100), last))
 
 
-def map_reduce_forgets_the_empty_case(nodes: dict[str, Node]) -> None:
-    edit(nodes, "split", provides=("left",))
+def map_reduce_gathers_texts_into_one(nodes: dict[str, Node]) -> None:
+    kind = nodes["summarise"].kind
+    assert isinstance(kind, MapEach)
+    edit(
+        nodes,
+        "summarise",
+        provides=("digest",),
+        kind=replace(kind, branch=replace(kind.branch, outputs={"digest": "$result"})),
+    )
 
 
 def evaluator_leaves_a_gap_between_scores(nodes: dict[str, Node]) -> None:
@@ -88,10 +96,10 @@ SLIPS: list[tuple[str, Callable[[dict[str, Node]], Mapping[str, Any] | None], st
     ("plan_and_execute", plan_and_execute_never_stops_replanning, "AF112"),
     ("reflection", reflection_loops_without_a_boundary, "AF113"),
     ("corrective_rag", corrective_rag_misspells_a_grade, "AF301"),
-    ("supervisor", supervisor_maps_a_result_that_is_not_there, "AF122"),
+    ("supervisor", supervisor_hands_out_what_no_worker_takes, "AF122"),
     ("approved_refund", approved_refund_pays_when_approval_fails, "AF504"),
     ("approved_refund", approved_refund_turns_the_limit_around, "AF504"),
-    ("map_reduce", map_reduce_forgets_the_empty_case, "AF201"),
+    ("map_reduce", map_reduce_gathers_texts_into_one, "AF605"),
     ("evaluator_optimiser", evaluator_leaves_a_gap_between_scores, "AF302"),
 ]
 
