@@ -32,15 +32,25 @@ def watch_targets(targets: list[str], check: list[str]) -> None:
                 # A clean screen, so that what is on it is what is true now.
                 sys.stdout.write("\x1b[2J\x1b[H")
             sys.stdout.flush()
-            # In a session of its own: Ctrl-C is for this process, which ends the check; the check would show a traceback.
-            command = [sys.executable, "-m", "agentflow", *check]
-            subprocess.run(command, check=False, start_new_session=True)
+            _checked([sys.executable, "-m", "agentflow", *check])
             told = ", ".join(map(str, changed[:3])) if changed else ""
             sys.stderr.write(
                 f"\nwatching {', '.join(map(str, folders))}; Ctrl-C ends{told and f' ({told} changed)'}\n"
             )
     except KeyboardInterrupt:
         return
+
+
+def _checked(command: list[str]) -> None:
+    """Run a check to its end, or until Ctrl-C, which leaves nothing of it behind."""
+    # In a session of its own: Ctrl-C is for this process, which ends the check; the check would show a traceback.
+    process = subprocess.Popen(command, start_new_session=True)
+    try:
+        process.wait()
+    except KeyboardInterrupt:
+        process.kill()
+        process.wait()
+        raise
 
 
 def changes(look: Callable[[], Stamps], pause: Callable[[], object]) -> Iterator[tuple[Path, ...]]:
