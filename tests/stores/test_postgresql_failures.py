@@ -70,7 +70,8 @@ async def test_a_server_that_is_started_anew_in_mid_run_loses_nothing(
     postgres_server: PostgresServer,
 ) -> None:
     with empty_schema(postgres_server.url) as url:
-        async with opened(lambda: PostgresqlStore(url)) as store:
+        # With a lease so long that nobody but the test finds out that the server was away, however long it takes to start.
+        async with opened(lambda: PostgresqlStore(url, lease=3600)) as store:
             claim = await claimed(store)
             await store.append(claim, entries(1, 3))
             await anyio.to_thread.run_sync(postgres_server.restart)
