@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from agentflow.graph.finding_code import Code
+from agentflow.graph.unread_codes import UNREAD
 
 __all__ = ["CODES", "Code"]
 
@@ -12,56 +13,7 @@ def _table(*codes: Code) -> dict[str, Code]:
 
 
 CODES: dict[str, Code] = _table(
-    # AF0xx: what the shell was pointed at cannot be read, so nothing in it could be checked.
-    Code(
-        "AF001",
-        "error",
-        "target not found",
-        "There is no such file, folder, module or attribute, so nothing was checked.",
-    ),
-    Code(
-        "AF002",
-        "error",
-        "import failed",
-        "The module raised while it was imported, so its workflows do not come to be.",
-    ),
-    Code(
-        "AF003",
-        "error",
-        "file cannot be parsed",
-        "Its text is no Python, JSON or YAML, so nothing in it could be read.",
-    ),
-    Code(
-        "AF004",
-        "error",
-        "missing module",
-        "The module imports another that cannot be found, so its workflows do not come to be.",
-    ),
-    Code(
-        "AF005",
-        "error",
-        "cyclic import",
-        "Modules wait for each other, so neither can be imported to its end.",
-    ),
-    Code(
-        "AF006",
-        "error",
-        "not a workflow",
-        "Only a workflow, an engine, or a function that makes one of them can be checked and run.",
-    ),
-    Code("AF007", "error", "no workflow", "Nothing was checked, which must not look like success."),
-    Code(
-        "AF008",
-        "error",
-        "import needed",
-        "Python files say what they define only when they are imported, and that was forbidden.",
-    ),
-    Code(
-        "AF009",
-        "error",
-        "policy file cannot be used",
-        "What it demands is not known, so nothing may pass for checked against it.",
-    ),
+    *UNREAD,
     # AF1xx: what was declared, and the shape of the graph.
     Code(
         "AF101",
