@@ -200,6 +200,11 @@ class Journals:
         params = {"run_id": run_id, "epoch": epoch, "driver": self._driver.key}
         session.change("abandon", params)
 
+    def disown(self, session: Session, run_id: str, held: int) -> None:
+        """Let others have a run that may have been claimed without anybody's knowing it, unless `held` is its newest epoch."""
+        params = {"run_id": run_id, "held": held, "driver": self._driver.key}
+        session.change("disown", params)
+
     # Claiming.
 
     def _claim(self, session: Session, work: Claiming) -> Claimed | RunInfo | None:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from agentflow.errors import StoreError
 from agentflow.stores.driver import Driver, Time
+from agentflow.stores.holdings import Holdings
 from agentflow.stores.journals import Appending, Claimed, Journals
 from agentflow.stores.session import Backend, Busy, Session, given_up_on_error
 from agentflow.stores.worker import Job
@@ -47,8 +48,7 @@ class Writer:
         self._session: Session | None = None
         self._open = False
         self._renew_at = 0.0
-        # Runs that should have been given back when nothing could be written: this driver is alive, but drives them no more.
-        self._dropped: dict[str, int] = {}
+        self._holdings = Holdings()
 
     def perform(self, jobs: Sequence[Job]) -> None:
         """Do a batch; each job gets its answer or its error."""
@@ -81,8 +81,8 @@ class Writer:
 
     @property
     def owes(self) -> bool:
-        """Whether there are runs that could not be given back when they should have been."""
-        return bool(self._dropped)
+        """Whether there are runs that were not given back when they should have been."""
+        return self._holdings.owes
 
     @property
     def untidy(self) -> bool:
@@ -134,21 +134,21 @@ class Writer:
             else:
                 self._fail(jobs, error)
             return
-        self._dropped.clear()
+        self._holdings.settled()
         for job, answer in zip(jobs, answers, strict=True):
+            self._holdings.done(job.work, answer)
             if isinstance(answer, Exception):
                 job.error = answer
             else:
                 job.answer = answer
 
     def _alone(self, session: Session, jobs: Sequence[Job], *, patient: bool) -> bool:
-        if len(jobs) != 1 or self._dropped:
+        if len(jobs) != 1 or self._holdings.owes:
             return False
         return self._journals.append_one(session, jobs[0].work, patient=patient)
 
     def _together(self, session: Session, works: Sequence[Any]) -> list[Any]:
-        for run_id, epoch in self._dropped.items():
-            self._journals.abandon(session, run_id, epoch)
+        self._holdings.give_back(session, self._journals)
         if not works:
             self._journals.renew(session, self._lease)
         return self._journals.write(session, works)
@@ -159,11 +159,7 @@ class Writer:
             self._hang_up()
         for job in jobs:
             job.error = self._failure("written", error)
-            self._remember(job.work)
-
-    def _remember(self, work: Any) -> None:
-        if isinstance(work, Appending) and work.gives_back:
-            self._dropped[work.run_id] = work.epoch
+            self._holdings.failed(job.work)
 
     def _failure(self, doing: str, error: Exception) -> StoreError:
         return error if isinstance(error, StoreError) else self._backend.failure(doing, error)
@@ -217,7 +213,7 @@ class Writer:
             except Exception as error:
                 job.answer = self._failure("closed", error)
         self._open = False
-        self._dropped.clear()
+        self._holdings.clear()
         self._hang_up()
         self._backend.let_go()
 

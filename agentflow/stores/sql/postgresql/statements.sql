@@ -76,6 +76,10 @@ UPDATE agentflow_runs SET status = %(status)s, due = %(due)s, updated = %(update
 UPDATE agentflow_runs SET status = 'interrupted', driver = NULL
 WHERE run_id = %(run_id)s AND epoch = %(epoch)s AND driver = %(driver)s;
 
+-- name: disown
+UPDATE agentflow_runs SET status = 'interrupted', driver = NULL
+WHERE run_id = %(run_id)s AND driver = %(driver)s AND epoch <> %(held)s;
+
 -- name: abandon_all
 UPDATE agentflow_runs SET status = 'interrupted', driver = NULL WHERE driver = %(driver)s;
 

@@ -78,6 +78,10 @@ UPDATE agentflow_runs SET status = :status, due = :due, updated = :updated, driv
 UPDATE agentflow_runs SET status = 'interrupted', driver = NULL
 WHERE run_id = :run_id AND epoch = :epoch AND driver = :driver;
 
+-- name: disown
+UPDATE agentflow_runs SET status = 'interrupted', driver = NULL
+WHERE run_id = :run_id AND driver = :driver AND epoch <> :held;
+
 -- name: abandon_all
 UPDATE agentflow_runs SET status = 'interrupted', driver = NULL WHERE driver = :driver;
 
