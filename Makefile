@@ -6,6 +6,8 @@ VENV ?= .venv
 ARGS ?=
 # `make check TESTED=1` leaves out the tests, for a caller who has just run `make test`.
 TESTED ?=
+# How many workflows `make crash` draws.
+SEEDS ?= 200
 
 BIN := $(VENV)/bin
 CODE := $(wildcard agentflow tests examples scripts bench)
@@ -17,7 +19,7 @@ DEMO := $(BIN)/python examples/incident_triage.py
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check static fmt lint types docs schemas bench proofs model aimock clean
+.PHONY: help demo test check static fmt lint types docs schemas bench crash proofs model aimock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +56,9 @@ schemas: $(VENV)/.dev ## Write schemas/ again from the code
 
 bench: $(VENV)/.test ## Measure the engine beside a bare loop and its peers; ARGS=--quick is short
 	$(BIN)/python -m bench $(ARGS)
+
+crash: $(VENV)/.test ## Kill processes at every write and recover, hundreds of seeds on each store; SEEDS=10 is short
+	AGENTFLOW_CRASH_SEEDS=$(SEEDS) $(BIN)/python -m pytest -m crash $(ARGS)
 
 proofs: $(VENV)/.test ## Compare the checker with brute force over thousands of random graphs
 	HYPOTHESIS_PROFILE=proofs $(BIN)/python -m pytest -m proof -n auto --dist worksteal $(ARGS)

@@ -10,7 +10,6 @@ import os
 import resource
 import sqlite3
 import sys
-from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +20,10 @@ from agentflow.errors import StaleClaim, StoreError
 from agentflow.run.entries import Claim, Entry
 from agentflow.run.ports import Store
 from agentflow.run.registry import load_store
-from agentflow.stores.driver import ThreadTime
 from agentflow.stores.postgresql import PostgresqlStore
 from agentflow.stores.sqlite import SqliteStore
 from agentflow.testing.store_check import claimed, entries, new_run, opened
+from tests.stores.leaping import Leaping
 
 
 def say(*words: object) -> None:
@@ -61,17 +60,6 @@ async def fight(url: str, name: str, robberies: str) -> None:
                     left = max(0, left - 1)
             elif found is not None and found.status == "completed":
                 break
-
-
-class Leaping(ThreadTime):
-    """A time in which every lease of somebody else has run out already."""
-
-    def __init__(self) -> None:
-        self.readings = 0
-
-    def now(self) -> datetime:
-        self.readings += 1
-        return super().now() + timedelta(hours=self.readings)
 
 
 def _always_taken_for_dead(url: str, name: str) -> Store:

@@ -20,9 +20,12 @@ import pytest
 from agentflow.run.entries import Claim, RunInfo
 from agentflow.run.registry import load_store
 from agentflow.testing.store_check import claimed, entries, opened, the_run
+from tests.crash.scale import some
 
 ROOT = Path(__file__).parents[2]
-SEEDS = range(int(os.environ.get("AGENTFLOW_CRASH_SEEDS", "4")))
+SEEDS = some(4, 0.1)
+
+pytestmark = pytest.mark.crash
 
 
 @contextmanager
