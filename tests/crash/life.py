@@ -46,7 +46,7 @@ def live(order: Order) -> None:
     """Do what is ordered, or die."""
     drawn = draw(order.seed)
     if drawn.untidy:
-        journal._LEAST_WEIGHT = 0
+        journal._LEAST_WEIGHT = 0  # type: ignore[misc]
         sqlite_file._CHECKPOINT = 8  # type: ignore[misc]
     if order.flaw is not None:
         FLAWS[order.flaw](setattr)

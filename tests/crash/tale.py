@@ -16,7 +16,7 @@ __all__ = ["Record", "Story", "Tale", "is_time"]
 
 def is_time(key: str) -> bool:
     """Whether an effect's key is that of a time that is waited for."""
-    return key.endswith("/wait")
+    return key.rpartition("/")[2].partition(".")[0] == "wait"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ def _story_of(records: Sequence[Record]) -> Story:
     return story
 
 
-_SPENT: Final = ("used", "spent")
+_SPENT: Final = ("used", "spent", "seconds")
 """What was spent by then; of things that happen at the same time, it depends on which was first. At the end it is compared."""
 
 

@@ -168,7 +168,7 @@ def waits_are_kept(case: Case) -> Iterator[str]:
         dues = {
             record.place: _seconds(decoded(record.body["value"]))
             for record in records
-            if record.kind == "effect" and record.body["key"].endswith("/wait")
+            if record.kind == "effect" and is_time(record.body["key"])
         }
         written = {
             line.data["number"]: line.at

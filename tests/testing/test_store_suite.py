@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import anyio
 import anyio.lowlevel
 import pytest
 
@@ -332,6 +333,14 @@ def younger(options: dict[str, Any]) -> dict[str, Any]:
     return options
 
 
+class Cut(MemoryStore):
+    """Lets go of an append when its caller is cancelled."""
+
+    async def append(self, *args: Any, **options: Any) -> None:
+        await anyio.lowlevel.checkpoint()
+        await super().append(*args, **options)
+
+
 SINS: list[tuple[str, type[MemoryStore]]] = [
     ("opening_twice_is_nothing", Reopening),
     ("closing_twice_is_nothing", ClosingOnce),
@@ -351,6 +360,7 @@ SINS: list[tuple[str, type[MemoryStore]]] = [
     ("entries_come_back_in_order", Reversing),
     ("bodies_come_back_to_the_letter", Blank),
     ("runs_do_not_mix", CaseBlind),
+    ("an_append_whose_caller_is_cancelled_is_seen_to_its_end", Cut),
     ("a_gap_is_refused", HalfWritten),
     ("a_gap_is_refused", Renumbering),
     ("an_older_claim_writes_nothing", NoFence),

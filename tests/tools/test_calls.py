@@ -53,7 +53,7 @@ async def test_a_call_gives_a_value_and_the_record_of_it(used: Any) -> None:
 @pytest.mark.rule("R316")
 def test_the_record_names_no_user_no_message_and_no_permit() -> None:
     assert set(Invocation.__dataclass_fields__) == {
-        *("id", "kind", "name", "node_id", "usage", "partial", "finish_reason", "seconds")
+        *("id", "kind", "name", "node_id", "usage", "partial", "finish_reason", "seconds", "tries")
     }
 
 
