@@ -113,7 +113,7 @@ async def _check(
         advice = "change the migration"
     else:
         told = f"which was last opened with version {version!r} of another definition"
-        advice = f"let that one go on with it, or give this one another version and migrations={{{version!r}: …}}"
+        advice = f"let that one finish it, or give this one another version and migrations={{{version!r}: …}}"
     raise IncompatibleRun(
         f"run {info.run_id!r} cannot go on under this definition of workflow {workflow.id!r}, {told}: {reason}; {advice}"
     )

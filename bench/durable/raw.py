@@ -12,7 +12,7 @@ Write = Callable[[int], None]
 
 BODY = (
     '{"frame":"","node":"count","visit":500,"delta":{"x":500},'
-    '"spent":{"visits":1,"rounds":1},"seconds":0.123456,"route":1,"to":"count"}'
+    '"spent":{"visits":1,"rounds":1},"seconds":0.123456,"round":500,"route":1,"to":"count"}'
 )
 """What agentflow writes for visit 500 of the loop; a test compares the two."""
 
