@@ -82,7 +82,7 @@ class Bounds:
         ]
         lines += [f"  {id}: {count} visits" for id, count in self.node_visits.items()]
         if not self.exact:
-            lines.append("(too many paths to tell apart: the numbers may be larger than any run's)")
+            lines.append("(never too small, but perhaps larger than those of any run)")
         return "\n".join(lines)
 
 

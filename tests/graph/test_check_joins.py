@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any, Literal, NotRequired, TypedDict
+from typing import Annotated, Any, Literal, NotRequired, TypedDict, get_type_hints
 
 import pytest
 
@@ -290,6 +290,42 @@ def test_a_mapping_that_comes_back_as_a_whole_hides_what_a_sibling_has_changed()
     one = subflow("s", adding("plain"), inputs={"plain": "table"}, outputs={"table": "plain"})
     fan = parallel("fan", {"a": one, "b": one}, routes=END)
     assert codes(of(fan, optional_inputs=["table"])).count("AF214") == 2
+
+
+@pytest.mark.case("P005")
+@pytest.mark.parametrize("back", ["total", "log", "seen"])
+@pytest.mark.parametrize("reducing", [True, False])
+@pytest.mark.parametrize("given", [True, False])
+@pytest.mark.parametrize("source", ["field", "result"])
+async def test_a_field_is_warned_of_just_where_a_run_adds_something_twice(
+    back: str, reducing: bool, given: bool, source: str
+) -> None:
+    old: Any = {"total": 5, "log": ["old"], "seen": {"old"}}[back]
+    new: Any = {"total": 2, "log": ["new"], "seen": {"new"}}[back]
+
+    def both(one: Any, other: Any) -> Any:
+        return one | other if isinstance(one, set) else one + other
+
+    async def work(state: Any) -> Any:
+        whole = both(type(new)(state["field"]), new) if "field" in state else new
+        return {"field": new if reducing else whole}
+
+    hint = get_type_hints(State, include_extras=True)[back]
+    inner = typed(field=hint if reducing else Any)
+    only = node(work, id="w", provides=["field"], routes=[route.deliver("field")])
+    child = assemble("child", [only], place=None, state=inner, optional_inputs=["field"])
+    held = subflow(
+        "s",
+        child,
+        inputs={"field": back} if given else {},
+        outputs={back: "field" if source == "field" else "$result"},
+    )
+    fan = parallel("fan", {"a": held}, routes=[route.deliver(back)])
+    workflow = unchecked("w", nodes=[fan], state=State, inputs=[back])
+    result = await workflow.run({back: old})
+    twice = result != both(old, new)
+    report = of(fan, inputs=[back])
+    assert ("AF214" in codes(report)) == twice
 
 
 # --- failures and winners ----------------------------------------------------------------------

@@ -34,6 +34,14 @@ def test_a_report_says_all_that_brute_force_finds_and_below_the_cap_nothing_else
         assert said == true
 
 
+@many(150)
+@given(workflows(demanding=True))
+def test_data_flow_goes_on_from_what_branches_give(drawn: Drawn) -> None:
+    workflow = drawn.workflow
+    if is_proved(workflow.report) and not Walk(workflow).merged:
+        assert found_in(workflow.report) == expected(workflow, Explorer(workflow))
+
+
 @many(60)
 @given(workflows(most=4, rounds=(1000, 50, 7, 1001)))
 def test_a_thousand_rounds_are_proved_like_a_few(drawn: Drawn) -> None:

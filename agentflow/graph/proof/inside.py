@@ -117,10 +117,13 @@ class Inside:
         if isinstance(self.kind, MapEach):
             kind = self.kind
             others = None if kind.max_items is None else max(0, kind.max_items - 1)
-            return self._items(kind, others, kind.concurrency - 1, seen), "other items"
+            return self._items(
+                kind, others, kind.concurrency - 1, seen
+            ), "other items were worked on"
         siblings = _without(branch, self.kind.branches)
         busy = [one for one in siblings if self._touched(one, seen) != seen]
-        said = " and ".join(step_of(self.node, one) for one in busy)
+        names = " and ".join(step_of(self.node, one) for one in busy)
+        said = f"{names} went on at the same time"
         return self._each(busy, seen, self._touched), said
 
     def _objection(self, seen: int) -> Lack | None:
@@ -135,9 +138,7 @@ class Inside:
             worst, others = self._beside(branch, seen)
             lack = None if worst == seen else self.walked(branch, worst).objection
             if lack is not None:
-                line = (
-                    f"{step_of(self.node, branch)}: beside {others}, which have gone on meanwhile"
-                )
+                line = f"{step_of(self.node, branch)}: while {others}"
                 found.append(replace(lack, beside=(line, *lack.beside)))
         return _nearest(found)
 

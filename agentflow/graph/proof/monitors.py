@@ -174,7 +174,8 @@ class PolicyMonitor:
         for lack, place in walk.lacks:
             if lack.kind == "violation":
                 way = tuple(f"{step}/{id}" for id in (*nodes_on(walk, place), *lack.inside))
-                objection = replace(lack, inside=way)
+                beside = tuple(f"{step}/{line}" for line in lack.beside)
+                objection = replace(lack, inside=way, beside=beside)
                 break
         ends = [step.seen for step, _ in walk.ends]
         after = functools.reduce(self._worse, ends) if ends else None
