@@ -83,14 +83,15 @@ class Holding:
             options |= {"on_branch_error": "collect", "errors": "failed"}
         match choose.pick(("parallel", "map_each", "race")):
             case "map_each":
+                inner = self._inner()
                 return map_each(
                     id,
-                    self._inner(),
+                    inner,
                     over=some_items,
                     item="x",
                     into=f"{id}_results",
                     concurrency=choose.pick((1, 2)),
-                    max_items=choose.pick((2, 1, 3, None, 0)),
+                    max_items=choose.pick((2, 1, 3, None, 0) if inner in SMALL else (2, 1)),
                     **options,
                 )
             case "race":

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.proof
 VIOLATIONS = {"AF501", "AF502", "AF503", "AF504"}
 
 
-@many(250)
+@many(60)
 @given(holders())
 def test_a_policy_holds_inside_just_where_it_holds_in_every_order(drawn: Holding) -> None:
     workflow = drawn.workflow
@@ -34,7 +34,7 @@ def test_a_policy_holds_inside_just_where_it_holds_in_every_order(drawn: Holding
     assert said == Judge(workflow, policy).broken
 
 
-@many(250)
+@many(60)
 @given(holders())
 def test_a_node_inside_is_visited_at_most_as_often_as_in_the_worst_order(drawn: Holding) -> None:
     workflow = drawn.workflow
@@ -53,7 +53,7 @@ def _is_broken(workflow: Workflow[Any], policy: Policy) -> bool:
     return any(finding.code == "AF503" for finding in judged(workflow, [policy]))
 
 
-@many(250)
+@many(60)
 @given(holders())
 def test_the_worst_case_inside_is_that_of_the_longest_order(drawn: Holding) -> None:
     assert drawn.workflow.bounds().exact
