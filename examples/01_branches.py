@@ -170,10 +170,9 @@ evening = define_workflow(
 
 
 def show(fact: Fact) -> None:
-    """One line for each branch that has ended."""
+    """One line whenever a branch is through; which of them it is depends on who is quicker."""
     if fact.kind == "node.progress":
-        branch, done, of = (fact.data[name] for name in ("branch", "done", "of"))
-        print(f"  {fact.node_id}[{branch}] is through: {done} of {of}")
+        print(f"  {fact.node_id}: {fact.data['done']} of {fact.data['of']}")
 
 
 async def main() -> None:

@@ -7,7 +7,7 @@ them finish first, and a limit, a bail or a contract error stops everything.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeGuard, TypeVar
 
 from agentflow.errors import AgentflowError, RunCancelled
 from agentflow.run.decide import UNRECOVERABLE, Bail, Suspend, merged, noted, told, unwrapped
@@ -47,11 +47,18 @@ class Branches:
         self._waits: dict[Key, Suspend] = {}
         self._error: BaseException | None = None
         self._failures: dict[Key, dict[str, Any]] = {}
+        self._recorded: set[Key] = set()
 
     @property
     def failures(self) -> list[dict[str, Any]]:
         """The failures that were collected, in order: `{"branch": …, "error": …, "message": …}`."""
         return self.in_order(self._failures)
+
+    def collected(self, key: Key) -> Literal["now", "before"] | None:
+        """Whether the failure of a branch was collected, and when: a recorded one has been told of."""
+        if key not in self._failures:
+            return None
+        return "before" if key in self._recorded else "now"
 
     def in_order(self, found: Mapping[Key, T]) -> list[T]:
         """What branches came to, by their keys, in the order of the branches, whichever was first."""
@@ -76,6 +83,7 @@ class Branches:
         """
         if self._collects and (failed := self._ctx.record.find(self._effect_key(key))) is not None:
             self._failures[key] = failed.value
+            self._recorded.add(key)
             return None
         frame = self._frame(key, branch)
         try:

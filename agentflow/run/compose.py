@@ -69,7 +69,7 @@ async def _parallel(ctx: NodeContext, kind: Parallel) -> list[Update]:
         ended = await branches.run(branch.name, branch, _inputs(ctx, branch))
         if ended is not None:
             updates[branch.name] = _outputs(ctx, branch, *ended)
-            progress.tell(branch.name, ended[0])
+        progress.tell(branches, branch.name, ended)
 
     async with anyio.create_task_group() as group:
         for branch in kind.branches:
@@ -100,7 +100,7 @@ async def _map_each(ctx: NodeContext, kind: MapEach) -> list[Update]:
             ended = await branches.run(at, kind.branch, {**shared, name: item})
             if ended is not None:
                 results[at] = ended[1]
-                progress.tell(at, ended[0])
+            progress.tell(branches, at, ended)
 
     at_once = kind.concurrency if items.count is None else min(kind.concurrency, items.count)
     try:
@@ -164,10 +164,14 @@ class _Progress:
         self._count = count
         self._done = 0
 
-    def tell(self, key: Key, frame: Frame) -> None:
-        """Count a branch; one that was only gone through again was told of before."""
+    def tell(self, branches: Branches, key: Key, ended: tuple[Frame, Any] | None) -> None:
+        """Count a branch that has ended well, or whose failure was collected; what was recorded was told of before."""
+        collected = branches.collected(key)
+        if ended is None and collected is None:
+            return
         self._done += 1
-        if not frame.redone:
+        told = ended[0].redone if ended is not None else collected == "before"
+        if not told:
             data = {"branch": key, "done": self._done, "of": self._count}
             emit(self._ctx, "node.progress", data=data)
 

@@ -39,7 +39,7 @@ FACT_KINDS: Final[Mapping[str, str]] = {
     "run.cancelled": "A run was cancelled. Data: `reason`, `used`.",
     "round.started": "A round was opened.",
     "node.started": "An attempt of a node's body began.",
-    "node.progress": "A node reported, or one of its branches has ended well. Data: `used_model`; of a branch `branch`, `done` "
+    "node.progress": "A node reported, or one of its branches has ended, or was collected. Data: `used_model`; of a branch `branch`, `done` "
     "and `of`. Content: `payload` and `subs`.",
     "node.committed": "An update was committed. Data: `fields`. Content: the update.",
     "node.failed": "A node's last attempt failed. Data: `error`, `message`, `handler`.",

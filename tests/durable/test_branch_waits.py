@@ -97,6 +97,28 @@ def each(done: list[str], **options: Any) -> Workflow[Any]:
     return unchecked("w", nodes=[map_each("each", asking(done), **(settings | options))])
 
 
+async def test_a_collected_failure_is_told_as_progress_once_and_counts_when_the_run_goes_on() -> (
+    None
+):
+    async def question(state: Any, ctx: Any) -> Any:
+        if state["x"] == "bad":
+            raise ValueError("bad")
+        return {"out": await ctx.suspend("ok?", {"about": state["x"]})}
+
+    asks = node(question, id="ask", provides=["out"], routes=[route.deliver("out")])
+    inner = unchecked("inner", nodes=[asks], inputs=["x"])
+    collect: dict[str, Any] = {"on_branch_error": "collect", "errors": "failed", "routes": [END]}
+    made = map_each("each", inner, over="xs", item="x", into="ys", **collect)
+    workflow, store = unchecked("w", nodes=[made]), MemoryStore()
+    first, second = Recorder(), Recorder()
+    await suspended(workflow, store, {"xs": ["bad", "good"]}, observers=[first])
+    assert [fact.data["branch"] for fact in first.of("node.progress")] == [0]
+    found = await resumed(workflow, store, "fine", observers=[second])
+    assert (found["ys"], [failure["branch"] for failure in found["failed"]]) == (["fine"], [0])
+    (fact,) = second.of("node.progress")
+    assert (fact.data["branch"], fact.data["done"], fact.data["of"]) == (1, 2, 2)
+
+
 @pytest.mark.case("T019", "T021")
 async def test_several_items_wait_together_and_each_is_answered_by_its_own_id() -> None:
     done: list[str] = []

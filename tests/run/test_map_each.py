@@ -247,6 +247,20 @@ async def test_a_map_in_a_branch_gives_all_its_results_to_the_join() -> None:
     assert await workflow.run({"xs": [1, 2]}) == {"xs": [1, 2], "p": "plain", "m": [2, 4]}
 
 
+async def test_an_item_whose_failure_is_collected_counts_as_progress() -> None:
+    async def work(state: Any) -> Any:
+        if state["x"] == 6:
+            raise ValueError("no six")
+        return {"out": state["x"]}
+
+    seen = Recorder()
+    workflow = mapped(work, on_branch_error="collect", errors="bad")
+    assert await workflow.run({"xs": [5, 6, 7]}, observers=[seen]) == [5, 7]
+    told = seen.of("node.progress")
+    assert sorted(fact.data["branch"] for fact in told) == [0, 1, 2]
+    assert [fact.data["done"] for fact in told] == [1, 2, 3]
+
+
 async def test_progress_is_told_item_by_item() -> None:
     seen = Recorder()
     await mapped().run({"xs": [5, 6, 7]}, observers=[seen])
