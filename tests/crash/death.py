@@ -66,9 +66,9 @@ class Writes:
         self._room = resource.getrlimit(resource.RLIMIT_FSIZE)
         if isinstance(death, FullDisk):
             resource.setrlimit(resource.RLIMIT_FSIZE, (death.bytes, self._room[1]))
-        _watch_transactions(SqliteSession, self)
-        _watch_transactions(PostgresqlSession, self)
-        _watch_lone_statements(self)
+        for session in (SqliteSession, PostgresqlSession):
+            _watch_transactions(session, self)
+            _watch_lone_statements(session, self)
 
     def is_next(self, moment: Moment) -> bool:
         """Whether the process is to end at this moment of the write that comes."""
@@ -112,7 +112,7 @@ def _watch_transactions(session: Any, writes: Writes) -> None:
     def commit_watched(self: Any) -> None:
         writes.come("within")
         if writes.is_next("after"):
-            _commit_unheard(self)
+            _do_unheard(self, "COMMIT", {})
             writes.end()
         commit(self)
         writes.done()
@@ -120,38 +120,30 @@ def _watch_transactions(session: Any, writes: Writes) -> None:
     session.begin, session.commit = begin_watched, commit_watched
 
 
-def _watch_lone_statements(writes: Writes) -> None:
-    """PostgreSQL commits a lone append by itself: there is nothing within."""
-    session: Any = PostgresqlSession
-    change = session.change
+def _watch_lone_statements(session: Any, writes: Writes) -> None:
+    """A lone append is a statement that commits by itself: there is nothing within."""
+    change_alone = session.change_alone
 
-    def change_watched(self: Any, statement: str, params: Any) -> int:
-        if statement != "append_one":
-            count: int = change(self, statement, params)
-            return count
+    def change_watched(self: Any, statement: str, params: Any, **options: Any) -> int:
         writes.come("before")
         writes.come("within")
         if writes.is_next("after"):
-            _send(self._connection, self._statements[statement], params)
+            _do_unheard(self, self._statements[statement], params)
             writes.end()
-        count = change(self, statement, params)
+        count: int = change_alone(self, statement, params, **options)
         if count:
             writes.done()
         return count
 
-    session.change = change_watched
+    session.change_alone = change_watched
 
 
-def _commit_unheard(session: Any) -> None:
-    """Commit, without waiting for a word of it where that comes from elsewhere."""
-    if isinstance(session, PostgresqlSession):
-        _send(session._connection, b"COMMIT", {})
-    else:
-        session._connection.execute("COMMIT")
-
-
-def _send(connection: psycopg.Connection[Any], statement: bytes, params: Any) -> None:
-    text = psycopg.ClientCursor(connection).mogrify(statement, params)
-    connection.pgconn.send_query(text.encode())
-    while connection.pgconn.flush():
+def _do_unheard(session: Any, statement: Any, params: Any) -> None:
+    """Do what commits, without waiting for a word of it where that comes from elsewhere."""
+    if isinstance(session, SqliteSession):
+        session._connection.execute(statement, params)
+        return
+    text = psycopg.ClientCursor(session._connection).mogrify(statement, params)
+    session._connection.pgconn.send_query(text.encode())
+    while session._connection.pgconn.flush():
         pass

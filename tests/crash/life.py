@@ -16,7 +16,7 @@ from typing import Any, Final
 import anyio
 
 from agentflow import Engine
-from agentflow.errors import ResumeConflict
+from agentflow.errors import ResumeConflict, StoreError
 from agentflow.graph.codec import encoded
 from agentflow.run import journal
 from agentflow.run.entries import ENDED
@@ -65,9 +65,15 @@ async def _live(order: Order, drawn: Drawn) -> None:
     world = World(path, order.life, lambda: seconds_of(clock.now()))
     world.write("born")
     writes = Writes(order.death)
+    store = Witness(order.store(), world, writes)
+    try:
+        await store.open()
+    except StoreError as error:
+        world.write("stopped", error=str(error))
+        return
     async with Engine(
         drawn.workflow,
-        store=Witness(order.store(), world, writes),
+        store=store,
         clock=clock,
         model=model(world),
         tools=TOOLS,
@@ -103,7 +109,7 @@ class _Driver:
             turns += 1
             assert turns < _MANY, f"run {run_id} comes to no end: {run}, {_error_of(run)!r}"
             if run.status == "interrupted":
-                self._world.write("stopped", run=run_id, error=str(_error_of(run)))
+                self._world.write("stopped", error=str(_error_of(run)))
                 if self._order.waits:
                     run = await self._recovered(run_id)
                     continue
