@@ -14,6 +14,7 @@ from typing import Any, Final, TypeVar
 
 from tests.crash.cradle import Cradle
 from tests.crash.death import Death, Instant
+from tests.crash.draw import draw
 from tests.crash.interpreter import Interpreters
 from tests.crash.order import Order, Way
 from tests.crash.pieces.dice import Dice
@@ -56,6 +57,10 @@ class Calm:
     seed: int
     tale: Tale
     took: float
+
+    def case(self, hit: Tale, deaths: int) -> Case:
+        """What happened with deaths, beside it."""
+        return Case(self.tale, hit, deaths, draw(self.seed).abreast)
 
 
 @dataclass(slots=True)
@@ -191,6 +196,6 @@ class Benches:
 
         def work(bench: Bench, deaths: Sequence[Death]) -> list[str]:
             hit = bench.hit(calm.seed, deaths, took=calm.took, between=between)
-            return problems(Case(calm.tale, hit, len(deaths)), checks)
+            return problems(calm.case(hit, len(deaths)), checks)
 
         return self.each(plans, work)

@@ -7,6 +7,7 @@ from functools import cache
 from typing import Final
 
 from agentflow import Budget, Workflow
+from tests.crash.pieces.abreast import Beside, Each, First
 from tests.crash.pieces.acts import Act, Keep, Leave, Mend, Retried
 from tests.crash.pieces.calls import Agent, Talk, Use
 from tests.crash.pieces.composites import Fork, Repeat, Sub, rounds
@@ -14,7 +15,7 @@ from tests.crash.pieces.dice import Dice, Draw
 from tests.crash.pieces.piece import flow
 from tests.crash.pieces.waits import Ask, Interview, Wait
 
-__all__ = ["IN_ROUNDS", "ONE_OF_EVERYTHING", "SPECIMENS", "Drawn", "draw"]
+__all__ = ["IN_ROUNDS", "ONE_OF_EVERYTHING", "SIDE_BY_SIDE", "SPECIMENS", "Drawn", "draw"]
 
 SIMPLE: Final[list[Draw]] = [
     Act.draw,
@@ -30,8 +31,18 @@ SIMPLE: Final[list[Draw]] = [
 ]
 """Pieces that hold no others, each as likely as the next."""
 
-COMPOSITE: Final[list[Draw]] = [Fork.draw, Repeat.draw, Sub.draw]
+COMPOSITE: Final[list[Draw]] = [
+    Beside.draw,
+    Each.draw,
+    First.draw,
+    Fork.draw,
+    Repeat.draw,
+    Sub.draw,
+]
 """Pieces that hold others."""
+
+ABREAST: Final[frozenset[type]] = frozenset({Beside, Each, First})
+"""Those of them that hold several which run at the same time."""
 
 DEPTH: Final = 3
 """How many levels of pieces there are."""
@@ -47,6 +58,7 @@ class Drawn:
         backend: The event loop.
         budget: The limits of each run.
         untidy: Whether snapshots are taken, and SQLite's log is carried over, all the time.
+        abreast: Whether some of it happens at the same time, so that what is first may differ.
     """
 
     workflow: Workflow[list[str]]
@@ -54,6 +66,7 @@ class Drawn:
     backend: str
     budget: Budget | None
     untidy: bool
+    abreast: bool
 
 
 @cache
@@ -66,21 +79,27 @@ def draw(seed: int) -> Drawn:
     if dice.chance(0.1):
         pieces = (*pieces, Leave.draw(dice))
     id, times = f"drawn-{seed}", dice.number(2, 3)
+    runs = ("r", "s", "t") if dice.chance(0.1) else ("r",)
+    abreast = bool(dice.kinds & ABREAST)
+    budget = Budget(visits=dice.number(4, 12)) if dice.chance(0.1) else None
     return Drawn(
         workflow=rounds(id, pieces[:2], times, times) if dice.chance(0.2) else flow(id, pieces),
-        runs=("r", "s", "t") if dice.chance(0.1) else ("r",),
+        runs=runs,
         backend=dice.one_of(["asyncio", "trio"]),
-        budget=Budget(visits=dice.number(4, 12)) if dice.chance(0.1) else None,
+        # Where several spend at the same time, it is chance who finds nothing left.
+        budget=None if abreast else budget,
         untidy=dice.chance(0.5),
+        abreast=abreast or len(runs) > 1,
     )
 
 
-def _specimen(workflow: Workflow[list[str]], backend: str) -> Drawn:
-    return Drawn(workflow, ("r",), backend, None, untidy=True)
+def _specimen(workflow: Workflow[list[str]], backend: str, *, abreast: bool = False) -> Drawn:
+    return Drawn(workflow, ("r",), backend, None, untidy=True, abreast=abreast)
 
 
 ONE_OF_EVERYTHING: Final = -1
 IN_ROUNDS: Final = -2
+SIDE_BY_SIDE: Final = -3
 
 SPECIMENS: Final = {
     ONE_OF_EVERYTHING: _specimen(
@@ -106,6 +125,25 @@ SPECIMENS: Final = {
     ),
     IN_ROUNDS: _specimen(
         rounds("rounds", (Act(1, threaded=False), Mend(1), Interview(1)), 3, 3), "trio"
+    ),
+    SIDE_BY_SIDE: _specimen(
+        rounds(
+            "beside",
+            (
+                Beside(
+                    (
+                        (Act(3, threaded=False), Wait(60.0, declared=False)),
+                        (Retried(1, 2.5, within=True), Use("pay", 2)),
+                        (Each((Interview(1),), 3, made=True),),
+                    )
+                ),
+                First((Act(1, threaded=False), Talk(1, streamed=False))),
+            ),
+            2,
+            2,
+        ),
+        "trio",
+        abreast=True,
     ),
 }
 """Workflows that were not drawn, by a number in place of a seed."""

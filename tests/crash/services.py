@@ -83,7 +83,9 @@ def answers_to(seed: int, requests: tuple[Request, ...]) -> dict[str, Any]:
 
 def _expires(request: Request) -> bool:
     shown = request.payload
-    return shown == "until when?" or (isinstance(shown, dict) and shown["tool"] == "pay_soon")
+    return shown in ("until when?", "why?") or (
+        isinstance(shown, dict) and shown["tool"] == "pay_soon"
+    )
 
 
 def _answer(lot: int, request: Request) -> Any:

@@ -8,7 +8,7 @@ from tests.crash.bench import Bench, Benches
 from tests.crash.death import MOMENTS, FullDisk, Write
 from tests.crash.pieces.dice import Dice
 from tests.crash.scale import some
-from tests.crash.verdict import CHECKS, OUTCOME, Case, problems
+from tests.crash.verdict import CHECKS, OUTCOME, problems
 
 pytestmark = [pytest.mark.crash, pytest.mark.parametrize("store", ["sqlite"])]
 
@@ -25,7 +25,7 @@ def test_a_run_that_meets_a_full_disk_is_left_at_its_last_record(
         tale = bench.hit(seed, [FullDisk(bench.database.stat().st_size + room)])
         told = [line.data["error"] for line in tale.told("stopped")]
         unnamed = [error for error in told if "SQLite store" not in error]
-        return [*unnamed, *problems(Case(calm.tale, tale, 1), CHECKS)]
+        return [*unnamed, *problems(calm.case(tale, 1), CHECKS)]
 
     found = benches.each(range(50_000, 300_000, 60_000), work)
     assert not found, f"seed {seed}: {found}"

@@ -10,7 +10,7 @@ from tests.crash.draw import ONE_OF_EVERYTHING
 from tests.crash.pieces.dice import Dice
 from tests.crash.scale import EVERY, STORES, some
 from tests.crash.tale import Tale
-from tests.crash.verdict import CHECKS, OUTCOME, Case, problems
+from tests.crash.verdict import CHECKS, OUTCOME, problems
 
 pytestmark = [pytest.mark.crash, pytest.mark.parametrize("store", STORES)]
 
@@ -29,7 +29,7 @@ def overtaken(bench: Bench, calm: Calm, at: int) -> list[str]:
     tale = Tale.of(bench.log)
     late = [line for line in after if line.what in ("do", "acknowledged", "got", "told")]
     wrong = [f"the sleeper went on: {late}"] if late else []
-    return [*wrong, *problems(Case(calm.tale, tale, 1), CHECKS)]
+    return [*wrong, *problems(calm.case(tale, 1), CHECKS)]
 
 
 @pytest.mark.rule("S22")
@@ -53,7 +53,7 @@ def crowd(bench: Bench, calm: Calm, death: Write) -> list[str]:
     for pid in pids:
         bench.end(pid, LIVED)
     bench.end(bench.start(calm.seed, 5, last=True), LIVED)
-    return problems(Case(calm.tale, Tale.of(bench.log), 1), CHECKS)
+    return problems(calm.case(Tale.of(bench.log), 1), CHECKS)
 
 
 @pytest.mark.rule("S22")
@@ -77,7 +77,7 @@ def fight(bench: Bench, calm: Calm, names: tuple[str, ...]) -> list[str]:
         bench.end(pid, LIVED)
     bench.end(bench.start(calm.seed, 9, driver="last", last=True), LIVED)
     tale = Tale.of(bench.log)
-    return problems(Case(calm.tale, tale, sum(1 for _ in tale.told("claimed"))), OUTCOME)
+    return problems(calm.case(tale, sum(1 for _ in tale.told("claimed"))), OUTCOME)
 
 
 @pytest.mark.rule("S22")

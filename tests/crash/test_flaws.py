@@ -11,7 +11,7 @@ from tests.crash.flaws import FLAWS
 from tests.crash.pieces.dice import Dice
 from tests.crash.scale import part
 from tests.crash.test_drivers import overtaken
-from tests.crash.verdict import CHECKS, Case, problems
+from tests.crash.verdict import CHECKS, problems
 
 pytestmark = [pytest.mark.crash, pytest.mark.parametrize("store", ["sqlite"])]
 
@@ -41,7 +41,7 @@ def test_a_flaw_is_noticed(benches: Benches, flaw: str) -> None:
         except AssertionError:
             # Not even the last process came to an end.
             return
-        if problems(Case(calm.tale, hit, 1), CHECKS):
+        if problems(calm.case(hit, 1), CHECKS):
             return
     raise AssertionError("nothing was found wrong")
 

@@ -13,7 +13,7 @@ from tests.crash.draw import IN_ROUNDS, SPECIMENS
 from tests.crash.interpreter import Interpreters
 from tests.crash.pieces.dice import Dice
 from tests.crash.scale import EVERY, STORES, some
-from tests.crash.verdict import CHECKS, Case, problems
+from tests.crash.verdict import CHECKS, problems
 
 pytestmark = [pytest.mark.crash, pytest.mark.parametrize("store", STORES)]
 
@@ -71,7 +71,7 @@ def test_a_kill_while_the_tables_are_made_changes_nothing(
     for death in [Write(at, moment) for at in (1, 2, 3) for moment in MOMENTS]:
         with empty_store() as url:
             hit = replace(bench, url=url).hit(IN_ROUNDS, [death])
-        found = problems(Case(calm.tale, hit, 1), CHECKS)
+        found = problems(calm.case(hit, 1), CHECKS)
         assert not found, f"{death}: {found}"
 
 
@@ -83,5 +83,5 @@ def test_another_interpreter_goes_on(benches: Benches, seed: int) -> None:
     dice = Dice(f"interpreters {seed}")
     deaths = [Write(dice.number(4, 9), dice.one_of(MOMENTS)) for _ in range(2)]
     hit = replace(bench, cradle=Interpreters()).hit(seed, deaths)
-    found = problems(Case(calm.tale, hit, len(deaths)), CHECKS)
+    found = problems(calm.case(hit, len(deaths)), CHECKS)
     assert not found, f"seed {seed}, {deaths}: {found}"

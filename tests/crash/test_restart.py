@@ -17,7 +17,7 @@ from tests.crash.draw import ONE_OF_EVERYTHING
 from tests.crash.pieces.dice import Dice
 from tests.crash.scale import part, some
 from tests.crash.tale import Tale
-from tests.crash.verdict import CHECKS, Case, problems
+from tests.crash.verdict import CHECKS, problems
 from tests.stores.conftest import empty_schema
 from tests.stores.postgres_server import PostgresServer
 
@@ -72,5 +72,5 @@ def test_a_server_that_goes_away_in_mid_run_costs_nothing(
         told = [line.data["error"] for line in tale.told("stopped")]
         assert told, f"seed {seed}, {death}: the process has not noticed"
         assert all("PostgreSQL store" in error for error in told), told
-        found = problems(Case(calm.tale, tale, 1), CHECKS)
+        found = problems(calm.case(tale, 1), CHECKS)
         assert not found, f"seed {seed}, {death}: {found}"

@@ -22,6 +22,9 @@ class Dice:
         simple: Draws of pieces that hold no others.
         composite: Draws of pieces that hold others.
         depth: How many levels of composites may be drawn.
+
+    Attributes:
+        kinds: The kinds of pieces that were drawn.
     """
 
     def __init__(
@@ -35,6 +38,7 @@ class Dice:
         self._simple = simple
         self._composite = composite
         self._depth = depth
+        self.kinds: set[type[Piece]] = set()
 
     def number(self, least: int, most: int) -> int:
         """A whole number, both ends included."""
@@ -62,7 +66,9 @@ class Dice:
 
     def _piece(self) -> Piece:
         composite = self._depth > 0 and self.chance(0.35)
-        return self.one_of(self._composite if composite else self._simple)(self)
+        piece = self.one_of(self._composite if composite else self._simple)(self)
+        self.kinds.add(type(piece))
+        return piece
 
 
 Draw = Callable[[Dice], "Piece"]

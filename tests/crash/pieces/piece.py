@@ -30,6 +30,9 @@ class State(TypedDict):
     kept: NotRequired[dict[str, Any]]
     talk: NotRequired[list[Message]]
     talked: NotRequired[LoopResult]
+    item: NotRequired[int]
+    items: NotRequired[list[int]]
+    gathered: NotRequired[list[list[str]]]
 
 
 class Piece(Protocol):
@@ -57,10 +60,9 @@ def flow(id: str, pieces: Sequence[Piece], **options: Any) -> Workflow[list[str]
         id,
         nodes=[*nodes, end],
         state=State,
-        inputs=[],
         entry=names[0],
         result=list[str],
-        **{"max_rounds": 1, **options},
+        **{"inputs": [], "max_rounds": 1, **options},
     )
 
 
