@@ -60,7 +60,8 @@ class Calm:
 
     def case(self, hit: Tale, deaths: int) -> Case:
         """What happened with deaths, beside it."""
-        return Case(self.tale, hit, deaths, draw(self.seed).abreast)
+        drawn = draw(self.seed)
+        return Case(self.tale, hit, deaths, abreast=drawn.abreast, races=drawn.races)
 
 
 @dataclass(slots=True)

@@ -59,6 +59,7 @@ class Drawn:
         budget: The limits of each run.
         untidy: Whether snapshots are taken, and SQLite's log is carried over, all the time.
         abreast: Whether some of it happens at the same time, so that what is first may differ.
+        races: Whether some of that is a race, the loser of which may not even begin, so that its visits may be missing.
     """
 
     workflow: Workflow[list[str]]
@@ -67,6 +68,7 @@ class Drawn:
     budget: Budget | None
     untidy: bool
     abreast: bool
+    races: bool
 
 
 @cache
@@ -90,11 +92,12 @@ def draw(seed: int) -> Drawn:
         budget=None if abreast else budget,
         untidy=dice.chance(0.5),
         abreast=abreast or len(runs) > 1,
+        races=First in dice.kinds,
     )
 
 
 def _specimen(workflow: Workflow[list[str]], backend: str, *, abreast: bool = False) -> Drawn:
-    return Drawn(workflow, ("r",), backend, None, untidy=True, abreast=abreast)
+    return Drawn(workflow, ("r",), backend, None, untidy=True, abreast=abreast, races=abreast)
 
 
 ONE_OF_EVERYTHING: Final = -1
