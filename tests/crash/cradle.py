@@ -6,6 +6,7 @@ Each life is a process of its own, with its own connections, locks and threads, 
 
 from __future__ import annotations
 
+import ctypes
 import faulthandler
 import gc
 import importlib
@@ -123,6 +124,7 @@ def _born(order: Order) -> int:
     from tests.crash.life import live
 
     try:
+        _die_with_parent()
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
         faulthandler.register(signal.SIGUSR1)
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
@@ -131,6 +133,16 @@ def _born(order: Order) -> int:
         traceback.print_exc()
         os._exit(1)
     os._exit(0)
+
+
+def _die_with_parent() -> None:
+    """So that a process that was stopped does not stay for ever when the tests are broken off."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+_PR_SET_PDEATHSIG: Final = 1
+"""See prctl(2)."""
 
 
 def _ended(pid: int, seconds: float | None) -> str:

@@ -23,9 +23,7 @@ from agentflow.testing.store_check import claimed, entries, opened, the_run
 from tests.crash.scale import some
 
 ROOT = Path(__file__).parents[2]
-SEEDS = some(4, 0.1)
-
-pytestmark = pytest.mark.crash
+SEEDS = some(0.1, least=4)
 
 
 @contextmanager

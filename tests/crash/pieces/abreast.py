@@ -24,7 +24,7 @@ class Beside:
 
     @classmethod
     def draw(cls, dice: Dice) -> Self:
-        return cls(tuple(dice.pieces() for _ in range(dice.number(2, 3))))
+        return cls(tuple(dice.pieces(times=2) for _ in range(dice.number(2, 3))))
 
     def nodes(self, id: str, then: str) -> list[Node]:
         branches = {
@@ -50,7 +50,8 @@ class Each:
 
     @classmethod
     def draw(cls, dice: Dice) -> Self:
-        return cls(dice.pieces(1, 1), dice.number(0, 4), dice.chance(0.5))
+        items = dice.number(0, 3)
+        return cls(dice.pieces(1, 1, times=max(1, items)), items, dice.chance(0.5))
 
     def nodes(self, id: str, then: str) -> list[Node]:
         close = f"{id}-close"

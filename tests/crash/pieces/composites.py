@@ -67,7 +67,7 @@ class Repeat:
     @classmethod
     def draw(cls, dice: Dice) -> Self:
         times = dice.number(2, 3)
-        return cls(dice.pieces(), times, dice.one_of([times, times, times - 1]))
+        return cls(dice.pieces(times=times), times, dice.one_of([times, times, times - 1]))
 
     def nodes(self, id: str, then: str) -> list[Node]:
         return [_holding(id, rounds(f"{id}-rounds", self.pieces, self.times, self.rounds), then)]
@@ -113,7 +113,8 @@ class Sub:
 
     @classmethod
     def draw(cls, dice: Dice) -> Self:
-        return cls(dice.pieces(), dice.chance(0.3))
+        retried = dice.chance(0.3)
+        return cls(dice.pieces(times=2 if retried else 1), retried)
 
     def nodes(self, id: str, then: str) -> list[Node]:
         pieces = (*self.pieces, _Trip()) if self.retried else self.pieces

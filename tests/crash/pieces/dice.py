@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 if TYPE_CHECKING:
     from tests.crash.pieces.piece import Piece
@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 __all__ = ["Dice", "Draw"]
 
 T = TypeVar("T")
+
+_OFTEN: Final = 3
+"""How often what holds others is gone through at most: a run is to be as long as its tale can still be told."""
 
 
 class Dice:
@@ -38,6 +41,7 @@ class Dice:
         self._simple = simple
         self._composite = composite
         self._depth = depth
+        self._times = 1
         self.kinds: set[type[Piece]] = set()
 
     def number(self, least: int, most: int) -> int:
@@ -56,16 +60,24 @@ class Dice:
         """The same in another order."""
         return self._random.sample(items, len(items))
 
-    def pieces(self, least: int = 1, most: int = 2) -> tuple[Piece, ...]:
-        """A row of pieces, one level deeper than what is being drawn."""
+    def pieces(self, least: int = 1, most: int = 2, *, times: int = 1) -> tuple[Piece, ...]:
+        """A row of pieces, one level deeper than what is being drawn.
+
+        Args:
+            least: How many at least.
+            most: How many at most.
+            times: How often they will be gone through; what is gone through often holds no others.
+        """
         self._depth -= 1
+        self._times *= times
         try:
             return tuple(self._piece() for _ in range(self.number(least, most)))
         finally:
             self._depth += 1
+            self._times //= times
 
     def _piece(self) -> Piece:
-        composite = self._depth > 0 and self.chance(0.35)
+        composite = self._depth > 0 and self._times <= _OFTEN and self.chance(0.35)
         piece = self.one_of(self._composite if composite else self._simple)(self)
         self.kinds.add(type(piece))
         return piece
