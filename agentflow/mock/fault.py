@@ -4,21 +4,35 @@ from __future__ import annotations
 
 from typing import Literal
 
-__all__ = ["Fault", "MalformedAnswer", "Refused"]
+from agentflow.errors import (
+    ModelDenied,
+    ModelError,
+    ModelRateLimited,
+    ModelRequestRefused,
+    ModelTimeout,
+    ModelUnavailable,
+)
+
+__all__ = ["Fault", "MalformedAnswer", "Refused", "status_of"]
 
 Fault = Literal["cut", "reset", "stall", "malformed"]
 """How an answer breaks off: it ends too early, the connection is reset, nothing more comes, or what comes cannot be read."""
 
 
-class MalformedAnswer(ValueError):
-    """The answer cannot be read: what a client makes of broken JSON. A server that is given this error sends some."""
+class MalformedAnswer(ModelError):
+    """The answer cannot be read, on purpose. A server that is given this error sends broken JSON."""
 
-    def __init__(self, message: str = "the mock model's answer is malformed on purpose") -> None:
-        super().__init__(message)
+    code = "malformed_answer"
+
+    def __init__(self) -> None:
+        super().__init__("the mock model's answer is malformed on purpose")
 
 
 class Refused(Exception):
-    """The model's server refuses the request: what a client makes of an HTTP error.
+    """The model's server refuses the request by an HTTP error.
+
+    A mock model raises the model error that a provider makes of it, so that tries and fallbacks do what they do in earnest;
+    this is its cause, and what a server makes the answer of.
 
     Args:
         status: The HTTP status, 400 to 599.
@@ -51,3 +65,30 @@ class Refused(Exception):
     def __str__(self) -> str:
         wait = "" if self.retry_after is None else f" (retry after {self.retry_after:g} s)"
         return f"{self.status}: {self.message}{wait}"
+
+    def error(self) -> ModelError:
+        """The model error that a provider makes of it."""
+        told = f"the server answered {self.status}: {self.message}"
+        if self.status == 429:
+            return ModelRateLimited(told, status=self.status, retry_after=self.retry_after)
+        if self.status >= 500 or self.status == 408:
+            return ModelUnavailable(told, status=self.status, retry_after=self.retry_after)
+        kind = ModelDenied if self.status in (401, 402, 403) else ModelRequestRefused
+        return kind(told, status=self.status)
+
+
+_STATUSES: tuple[tuple[type[ModelError], int], ...] = (
+    (ModelRateLimited, 429),
+    (ModelTimeout, 504),
+    (ModelUnavailable, 503),
+    (ModelDenied, 401),
+    (ModelRequestRefused, 400),
+    (ModelError, 500),
+)
+
+
+def status_of(error: ModelError) -> int:
+    """The HTTP status by which a server tells a model error: the one that it came with, else that of its kind."""
+    if error.status is not None and 400 <= error.status <= 599:
+        return error.status
+    return next(status for kind, status in _STATUSES if isinstance(error, kind))

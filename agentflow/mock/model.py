@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 
 import anyio.lowlevel
 
+from agentflow.errors import ModelUnavailable
 from agentflow.messages.chunk import (
     Chunk,
     FinishChunk,
@@ -17,7 +18,7 @@ from agentflow.messages.chunk import (
 )
 from agentflow.messages.message import Message
 from agentflow.mock.chunking import Chunking
-from agentflow.mock.fault import MalformedAnswer
+from agentflow.mock.fault import MalformedAnswer, Refused
 from agentflow.mock.generator import echoed
 from agentflow.mock.reply import MockReply
 from agentflow.mock.request import MockRequest
@@ -112,11 +113,14 @@ class MockModel:
             await anyio.lowlevel.checkpoint()
             yield chunk
             started = started or chunk.type != "usage"
+        if isinstance(reply.error, Refused):
+            raise reply.error.error() from reply.error
         if reply.error is not None:
             raise reply.error
         match reply.fault:
             case "reset":
-                raise ConnectionResetError("the mock model resets the connection on purpose")
+                reset = ConnectionResetError("the mock model resets the connection on purpose")
+                raise ModelUnavailable(str(reset)) from reset
             case "stall":
                 await anyio.sleep_forever()
             case "malformed":
@@ -126,7 +130,11 @@ class MockModel:
         usage = usage_of(self.usage, request, reply) if reply.usage is None else reply.usage
         if usage is not None and usage.input_tokens is not None:
             # Known before anything is said, and all that is known of an answer that breaks off.
-            yield UsageChunk(input_tokens=usage.input_tokens, cached_tokens=usage.cached_tokens)
+            yield UsageChunk(
+                input_tokens=usage.input_tokens,
+                cached_tokens=usage.cached_tokens,
+                cache_write_tokens=usage.cache_write_tokens,
+            )
         for piece in self.chunking.cut(reply.reasoning):
             yield ReasoningChunk(piece)
         for piece in self.chunking.cut(reply.text):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agentflow.messages.message import Message
-from agentflow.messages.part import ToolResult
+from agentflow.messages.part import FilePart, ToolResult
 from agentflow.models.ports import ModelContext
 
 __all__ = ["MockRequest"]
@@ -47,6 +47,15 @@ class MockRequest:
     def tool_results(self) -> tuple[ToolResult, ...]:
         """The tool results among the news."""
         return tuple(result for message in self.news for result in message.tool_results)
+
+    @property
+    def files(self) -> tuple[FilePart, ...]:
+        """The files among the news, those of tool results too."""
+        found: list[FilePart] = []
+        for message in self.news:
+            found += (part for part in message.content if isinstance(part, FilePart))
+            found += (file for result in message.tool_results for file in result.files)
+        return tuple(found)
 
     @property
     def tools(self) -> tuple[str, ...]:

@@ -12,7 +12,10 @@ from agentflow.mock.wire.quirk import Quirk
 
 __all__ = ["rules_schema"]
 
-_FIGURES = ("input_tokens", "output_tokens", "total_tokens", "cached_tokens", "reasoning_tokens")
+_FIGURES = (
+    *("input_tokens", "output_tokens", "total_tokens"),
+    *("cached_tokens", "cache_write_tokens", "reasoning_tokens"),
+)
 
 
 def rules_schema() -> Data:

@@ -16,7 +16,9 @@ REPLY = MockReply(
     reasoning="hm",
     text="Hi.",
     calls=(MockCall("look", {"word": "a"}), MockCall("now")),
-    usage=UsageChunk(input_tokens=10, output_tokens=4, cached_tokens=3, reasoning_tokens=1),
+    usage=UsageChunk(
+        input_tokens=10, output_tokens=4, cached_tokens=3, cache_write_tokens=2, reasoning_tokens=1
+    ),
 )
 SAID = [{"role": "user", "content": "Hi."}]
 
@@ -52,7 +54,7 @@ def test_chat_completions_tell_deltas_the_reason_the_usage_and_done(server: Mock
         "prompt_tokens": 10,
         "completion_tokens": 4,
         "total_tokens": 14,
-        "prompt_tokens_details": {"cached_tokens": 3},
+        "prompt_tokens_details": {"cached_tokens": 3, "cache_write_tokens": 2},
         "completion_tokens_details": {"reasoning_tokens": 1},
     }
     assert done == "[DONE]"
@@ -89,12 +91,13 @@ def test_messages_tell_blocks_one_after_the_other_and_usage_first_and_last(
         ("message_stop", None, None),
     ]  # fmt: skip
     start, delta = events[0][1]["message"], events[-2][1]
-    # Here input tokens are those that came from no cache.
-    assert start["usage"] == {"input_tokens": 7, "output_tokens": 0, "cache_read_input_tokens": 3}
+    # Here input tokens are those that have nothing to do with a cache.
+    caches = {"cache_read_input_tokens": 3, "cache_creation_input_tokens": 2}
+    assert start["usage"] == {"input_tokens": 5, "output_tokens": 0, **caches}
     assert delta["usage"] == {
-        "input_tokens": 7,
+        "input_tokens": 5,
         "output_tokens": 4,
-        "cache_read_input_tokens": 3,
+        **caches,
         "output_tokens_details": {"thinking_tokens": 1},
     }
 
@@ -144,7 +147,7 @@ def test_responses_tell_items_one_after_the_other_and_the_whole_at_last(server: 
         "input_tokens": 10,
         "output_tokens": 4,
         "total_tokens": 14,
-        "input_tokens_details": {"cached_tokens": 3},
+        "input_tokens_details": {"cached_tokens": 3, "cache_write_tokens": 2},
         "output_tokens_details": {"reasoning_tokens": 1},
     }
 

@@ -15,6 +15,15 @@ import anyio.to_thread
 import openai
 import pytest
 
+from agentflow import (
+    Model,
+    ModelDenied,
+    ModelError,
+    ModelRateLimited,
+    ModelRequestRefused,
+    ModelTimeout,
+    ModelUnavailable,
+)
 from agentflow.messages import Chunk, Message, TextChunk
 from agentflow.mock import (
     MalformedAnswer,
@@ -306,15 +315,56 @@ class Endless:
 
 
 @pytest.mark.parametrize(
-    ("fault", "error"), [("reset", ConnectionResetError), ("malformed", MalformedAnswer)]
+    ("reply", "error"),
+    [
+        (MockReply(text="a", fault="reset"), ModelUnavailable),
+        (MockReply(text="a", fault="malformed"), ModelError),
+        (Refused(401), ModelDenied),
+        (Refused(400), ModelRequestRefused),
+        (Refused(429), ModelRateLimited),
+        (Refused(503), ModelUnavailable),
+        (Refused(408), ModelUnavailable),
+    ],
 )
-async def test_in_process_a_fault_is_the_error_that_a_client_would_raise(
-    fault: Any, error: type[Exception]
+async def test_in_process_a_fault_is_the_error_that_a_provider_makes_of_it(
+    reply: Any, error: type[Exception]
 ) -> None:
-    model = MockModel([Rule(reply=MockReply(text="a", fault=fault))])
-    with pytest.raises(Exception) as caught:  # noqa: PT011
+    model = MockModel([Rule(reply=reply)])
+    with pytest.raises(error) as caught:
         await fake_context(model=model).model.invoke("Hi.")
-    assert isinstance(caught.value.__cause__, error)
+    assert type(caught.value) is error
+    malformed = isinstance(reply, MockReply) and reply.fault == "malformed"
+    assert isinstance(caught.value.__cause__, MalformedAnswer) is malformed
+
+
+async def test_in_process_a_refusal_is_tried_again_when_it_says() -> None:
+    clock = FixedClock()
+    mock = MockModel([Rule(reply=[Refused(429, retry_after=7), "Fine."])])
+    context = fake_context(model=Model(mock, retries=1), clock=clock)
+    assert (await context.model.invoke("Hi.")).value == "Fine."
+    assert clock.slept == [7]
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "wait"),
+    [
+        (ModelDenied("no"), 401, None),
+        (ModelRateLimited("no", retry_after=7), 429, "7"),
+        (ModelTimeout("no"), 504, None),
+        (ModelUnavailable("no"), 503, None),
+        (ModelUnavailable("no", status=529, retry_after=1.5), 529, "1.5"),
+        (ModelRequestRefused("no"), 400, None),
+        (ModelError("no"), 500, None),
+        (ModelError("no", status=200), 500, None),
+    ],
+)
+def test_a_model_error_is_told_by_its_status(
+    error: ModelError, status: int, wait: str | None
+) -> None:
+    with serving(error) as server:
+        got = post(server, PATHS["chat"], BODIES["chat"])
+    assert (got.status, got.headers.get("retry-after")) == (status, wait)
+    assert "x-should-retry" not in got.headers
 
 
 async def test_in_process_a_stall_waits_until_it_is_cancelled() -> None:

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
 
-from agentflow.messages import FinishChunk, ReasoningChunk, TextChunk, ToolCallChunk
+from agentflow.messages import (
+    Chunk,
+    FilePart,
+    FinishChunk,
+    ReasoningChunk,
+    TextChunk,
+    ToolCallChunk,
+)
 from agentflow.mock import MockCall, MockModel, MockReply, MockServer, Rule
 from agentflow.mock.wire.gathering import Gathering
 from tests.mock.wire import get, post
@@ -212,6 +219,157 @@ def test_json_without_a_schema_is_any_object(server: MockServer, path: str) -> N
     more = {"response_format": form} if path == CHAT else {"text": {"format": form}}
     post(server, path, {**(CHAT_OK if path == CHAT else RESPONSES_OK), **more})
     assert model.requests[-1].context.output_schema == {"type": "object"}
+
+
+PIXEL = "iVBORw0K"
+PNG = b"\x89PNG\r\n"
+FILES: list[tuple[str, dict[str, Any], FilePart]] = [
+    (
+        CHAT,
+        {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PIXEL}"}},
+        FilePart("image/png", PNG),
+    ),
+    (
+        CHAT,
+        {"type": "image_url", "image_url": {"url": "https://example.org/a.png?s=1"}},
+        FilePart("image/png", url="https://example.org/a.png?s=1"),
+    ),
+    (
+        CHAT,
+        {"type": "image_url", "image_url": {"url": "https://example.org/image"}},
+        FilePart("image/*", url="https://example.org/image"),
+    ),
+    (
+        CHAT,
+        {"type": "input_audio", "input_audio": {"data": PIXEL, "format": "wav"}},
+        FilePart("audio/wav", PNG),
+    ),
+    (
+        CHAT,
+        {
+            "type": "file",
+            "file": {"filename": "a.pdf", "file_data": f"data:application/pdf;base64,{PIXEL}"},
+        },
+        FilePart("application/pdf", PNG, name="a.pdf"),
+    ),
+    (
+        RESPONSES,
+        {"type": "input_image", "image_url": "https://example.org/a.gif"},
+        FilePart("image/gif", url="https://example.org/a.gif"),
+    ),
+    (
+        RESPONSES,
+        {"type": "input_file", "filename": "a.pdf", "file_url": "https://example.org/a"},
+        FilePart("application/pdf", url="https://example.org/a", name="a.pdf"),
+    ),
+    (
+        MESSAGES,
+        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PIXEL}},
+        FilePart("image/png", PNG),
+    ),
+    (
+        MESSAGES,
+        {"type": "document", "source": {"type": "url", "url": "https://example.org/paper"}},
+        FilePart("application/pdf", url="https://example.org/paper"),
+    ),
+    (
+        MESSAGES,
+        {"type": "document", "title": "Notes", "source": {"type": "text", "data": "Ä"}},
+        FilePart("text/plain", "Ä".encode(), name="Notes"),
+    ),
+]
+
+
+def body_with(path: str, block: dict[str, Any]) -> dict[str, Any]:
+    text = "input_text" if path == RESPONSES else "text"
+    said = [{"role": "user", "content": [{"type": text, "text": "This?"}, block]}]
+    rest = {"max_tokens": 9} if path == MESSAGES else {}
+    return {"model": "m", "input" if path == RESPONSES else "messages": said, **rest}
+
+
+@pytest.mark.parametrize(("path", "block", "file"), FILES)
+def test_a_file_is_what_the_body_says(
+    server: MockServer, path: str, block: dict[str, Any], file: FilePart
+) -> None:
+    assert post(server, path, body_with(path, block)).status == 200
+    assert model.requests[-1].files == (file,)
+    assert model.requests[-1].text == "This?"
+
+
+@pytest.mark.parametrize(
+    ("path", "block", "message"),
+    [
+        (CHAT, {"type": "file", "file": {"file_id": "f1"}}, "file.file_id: the mock server keeps"),
+        (
+            CHAT,
+            {"type": "image_url", "image_url": {"url": "data:image/png;base64,%%%"}},
+            "image_url.url: it holds no file",
+        ),
+        (CHAT, {"type": "image_url", "image_url": {}}, "image_url.url: it is missing"),
+        (
+            MESSAGES,
+            {"type": "image", "source": {"type": "file", "file_id": "f1"}},
+            "source.type: 'file' is none of",
+        ),
+    ],
+)
+def test_a_file_that_is_none_is_refused(
+    server: MockServer, path: str, block: dict[str, Any], message: str
+) -> None:
+    got = post(server, path, body_with(path, block))
+    assert got.status == 400
+    assert message in got.data["error"]["message"]
+
+
+def test_files_of_tool_results_come_with_them(server: MockServer) -> None:
+    image = {
+        "type": "image",
+        "source": {"type": "base64", "media_type": "image/png", "data": PIXEL},
+    }
+    call = {"type": "tool_use", "id": "c1", "name": "look", "input": {}}
+    result = {"type": "tool_result", "tool_use_id": "c1", "content": [image]}
+    said = [
+        *SAID,
+        {"role": "assistant", "content": [call]},
+        {"role": "user", "content": [result]},
+    ]
+    post(server, MESSAGES, {**MESSAGES_OK, "messages": said})
+    (found,) = model.requests[-1].tool_results
+    assert (found.content, found.files) == ("", (FilePart("image/png", PNG),))
+    assert model.requests[-1].files == found.files
+
+
+def test_what_a_vendor_wants_back_comes_and_goes_as_it_is() -> None:
+    """A real model of Anthropic's may stand behind the server: its thinking is signed, or sealed."""
+    signed = {"vendor": "anthropic", "signature": "abc"}
+    sealed = {"vendor": "anthropic", "data": "xyz"}
+
+    class Real:
+        async def stream(self, messages: Any, context: Any) -> AsyncIterator[Chunk]:
+            self.asked = messages
+            yield ReasoningChunk("hm")
+            yield ReasoningChunk("", vendor_data=signed)
+            yield ReasoningChunk("", vendor_data=sealed)
+            yield TextChunk("42")
+            yield FinishChunk()
+
+    real = Real()
+    with MockServer(real) as server:
+        blocks = post(server, MESSAGES, MESSAGES_OK).data["content"]
+        said = [*SAID, {"role": "assistant", "content": blocks}, *SAID]
+        events = post(server, MESSAGES, {**MESSAGES_OK, "messages": said, "stream": True}).events
+    assert blocks == [
+        {"type": "thinking", "thinking": "hm", "signature": "abc"},
+        {"type": "redacted_thinking", "data": "xyz"},
+        {"type": "text", "text": "42"},
+    ]
+    thought, hidden, _ = real.asked[1].content
+    assert (thought.text, thought.vendor_data) == ("hm", signed)
+    assert (hidden.text, hidden.vendor_data) == ("", sealed)
+    deltas = [data["delta"] for name, data in events if name == "content_block_delta"]
+    assert {"type": "signature_delta", "signature": "abc"} in deltas
+    starts = [data["content_block"] for name, data in events if name == "content_block_start"]
+    assert starts[1] == {"type": "redacted_thinking", "data": "xyz"}
 
 
 @pytest.mark.parametrize("arguments", ["", "[1]", '{"word": "a', "null"])

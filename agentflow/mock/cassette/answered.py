@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from agentflow.errors import AgentflowError, ModelError
+from agentflow.graph.frozen import thaw
 from agentflow.messages.chunk import (
     Chunk,
     FinishChunk,
@@ -45,12 +46,13 @@ def answer_of(gathered: Gathering, error: BaseException | None, scrub: Scrub) ->
 
 def _part(item: Item, scrub: Scrub) -> dict[str, Any]:
     item = replace(item, text=scrub(item.text))
+    data = {} if item.vendor_data is None else {"vendor_data": thaw(item.vendor_data)}
     if item.kind != "call":
-        return {item.kind: lined(item.text)}
+        return {item.kind: lined(item.text), **data}
     arguments = item.arguments
     # What is no object is kept as the text that it is, to be said to the letter again.
     told = arguments if isinstance(arguments, dict) and item.text.strip() else lined(item.text)
-    return {"call": {"id": item.id, "name": item.name, "arguments": told}}
+    return {"call": {"id": item.id, "name": item.name, "arguments": told, **data}}
 
 
 def _error(error: BaseException, scrub: Scrub) -> dict[str, Any]:
@@ -72,6 +74,8 @@ def chunks_of(answer: _Data, chunking: Chunking) -> Iterator[Chunk]:
                 yield from map(TextChunk, chunking.cut(unlined(text)))
             case {"reasoning": text}:
                 yield from map(ReasoningChunk, chunking.cut(unlined(text)))
+                if data := part.get("vendor_data"):
+                    yield ReasoningChunk("", vendor_data=data)
             case {"call": call}:
                 yield from _call(calls, call, chunking)
                 calls += 1
@@ -88,7 +92,7 @@ def _call(index: int, call: _Data, chunking: Chunking) -> Iterable[Chunk]:
         if isinstance(arguments, dict)
         else unlined(arguments)
     )
-    yield ToolCallChunk(index, call["id"], call["name"])
+    yield ToolCallChunk(index, call["id"], call["name"], vendor_data=call.get("vendor_data"))
     for piece in chunking.cut(text):
         yield ToolCallChunk(index, arguments=piece)
 

@@ -65,16 +65,22 @@ def _part(part: Part, ids: _Ids) -> Data:
             arguments = _plain(part.arguments) if part.raw is None else part.raw
             return {"call": {"id": ids[part.id], "name": part.name, "arguments": arguments}}
         case ToolResult():
-            result = {"id": ids[part.call_id], "name": part.name, "content": part.content}
-            files = {"files": [_file(file) for file in part.files]} if part.files else {}
-            return {"result": {**result, **({"is_error": True} if part.is_error else {}), **files}}
+            result: Data = {"id": ids[part.call_id], "name": part.name, "content": part.content}
+            if part.is_error:
+                result["is_error"] = True
+            if part.files:
+                result["files"] = [_file(file) for file in part.files]
+            return {"result": result}
 
 
 def _file(file: FilePart) -> Data:
-    """A file by its address, or by a digest of its content: enough to tell it from another."""
+    """A file by what it is and where it lies; content by its digest, which is enough to know it again."""
+    told: Data = {"media_type": file.media_type}
+    if file.name is not None:
+        told["name"] = file.name
     if file.data is None:
-        return {"media_type": file.media_type, "url": file.url}
-    return {"media_type": file.media_type, "sha256": hashlib.sha256(file.data).hexdigest()}
+        return told | {"url": file.url}
+    return told | {"bytes": len(file.data), "sha256": hashlib.sha256(file.data).hexdigest()}
 
 
 def _plain(value: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +13,16 @@ from agentflow.mock.cassette.answered import answer_of
 from agentflow.mock.cassette.asked import asked_of
 from agentflow.mock.cassette.tape import Exchange, Tape, write_tape
 from agentflow.mock.cassette.text import Scrub
+from agentflow.mock.cassette.ways import digest_of
 from agentflow.mock.stream import opened
 from agentflow.mock.wire.gathering import Gathering
+from agentflow.models.answer_form import StructuredWay
 from agentflow.models.ports import ModelContext, Provider
 
 __all__ = ["KNOWN", "RecordingModel"]
 
-KNOWN = ("name", "reports", "structured", "vendor", "model")
-"""What is to be known of a provider besides its answers, and is kept where it is data."""
+KNOWN = ("name", "reports", "vendor", "model")
+"""What is to be known of a provider besides its answers and how it is asked for objects."""
 
 
 class RecordingModel:
@@ -49,6 +51,14 @@ class RecordingModel:
             raise ValueError(f"RecordingModel({provider!r}, {str(path)!r}): name the file .json")
         self._scrub = scrub
         self._exchanges: list[Exchange | None] = []
+        self._ways: dict[str, StructuredWay] = {}
+
+    def structured(self, schema: Mapping[str, Any]) -> StructuredWay:
+        """How the provider gets answers that keep to a schema; kept too, because requests depend on it."""
+        way: Any = getattr(self._provider, "structured", "prompt")
+        found: StructuredWay = way(schema) if callable(way) else way
+        self._ways[digest_of(schema)] = found
+        return found
 
     async def stream(
         self, messages: Sequence[Message], context: ModelContext
@@ -73,11 +83,13 @@ class RecordingModel:
 
     def _write(self) -> None:
         known = {name: getattr(self._provider, name, None) for name in KNOWN}
-        provider = {
+        provider: dict[str, Any] = {
             name: sorted(value) if isinstance(value, frozenset | set) else value
             for name, value in known.items()
             if isinstance(value, str | frozenset | set)
         }
+        if self._ways:
+            provider["structured"] = dict(self._ways)
         done = tuple(exchange for exchange in self._exchanges if exchange is not None)
         write_tape(self._path, Tape(provider, done))
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import anyio.lowlevel
 
@@ -16,7 +16,9 @@ from agentflow.mock.cassette.asked import asked_of
 from agentflow.mock.cassette.drift import RepliesUnused, drift_of, is_same, title_of
 from agentflow.mock.cassette.tape import Exchange, read_tape
 from agentflow.mock.cassette.text import Scrub
+from agentflow.mock.cassette.ways import digest_of
 from agentflow.mock.chunking import Chunking
+from agentflow.models.answer_form import StructuredWay
 from agentflow.models.ports import ModelContext
 
 __all__ = ["ReplayingModel"]
@@ -58,9 +60,14 @@ class ReplayingModel:
         self._chunking = Chunking() if chunking is None else chunking
         self.name = str(tape.provider.get("name", "replaying"))
         self.reports = frozenset(tape.provider.get("reports", ()))
-        for name in ("structured", "vendor", "model"):
+        for name in ("vendor", "model"):
             if name in tape.provider:
                 setattr(self, name, tape.provider[name])
+        self._ways: Mapping[str, StructuredWay] = tape.provider.get("structured", {})
+
+    def structured(self, schema: Mapping[str, Any]) -> StructuredWay:
+        """How the recorded provider got answers that keep to this schema."""
+        return self._ways.get(digest_of(schema), "prompt")
 
     @property
     def unused(self) -> tuple[str, ...]:

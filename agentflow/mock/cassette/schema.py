@@ -16,7 +16,10 @@ def cassette_schema() -> Data:
     properties = {
         "$schema": text("The address of this schema, for editors; it has no other use."),
         "version": {"description": "The version of the form.", "const": VERSION},
-        "provider": _anything("What is to be known of the provider besides its answers."),
+        "provider": _anything(
+            "What is to be known of the provider besides its answers: its name, the figures that it reports, and by digests of "
+            "schemas how it is asked for objects."
+        ),
         "exchanges": list_of(_exchange(), "In the order in which they began."),
     }
     return {
@@ -92,6 +95,7 @@ def _part() -> Data:
     call = {
         "id": text("The id of the call."),
         "name": text("The tool."),
+        "vendor_data": _anything("What the vendor wants back with it."),
         "arguments": {
             "description": "What it is given; a text, or lines of one, when the model wrote no object.",
             "type": ["object", "string", "array"],
@@ -100,6 +104,7 @@ def _part() -> Data:
     properties = {
         "text": _text("What was said."),
         "reasoning": _text("What the model said to itself."),
+        "vendor_data": _anything("What the vendor wants back with the reasoning."),
         "call": object_of("call", "A tool call.", call, required=("id", "name", "arguments")),
     }
     return object_of("part", "One part.", properties, **one_of("text", "reasoning", "call"))

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Literal, NoReturn
 
 import anyio
 
-from agentflow.errors import AgentflowError
+from agentflow.errors import AgentflowError, ModelError
 from agentflow.messages.message import Message
-from agentflow.mock.fault import MalformedAnswer, Refused
+from agentflow.mock.fault import MalformedAnswer, Refused, status_of
 from agentflow.mock.server.connection import EXTENSION, Connection
 from agentflow.mock.server.serving import Serving
 from agentflow.mock.stream import opened
@@ -81,10 +81,10 @@ class Delivery:
             raise
         except MalformedAnswer:
             await self._malformed()
-        except ConnectionError:
-            self._told("connection reset")
-            await self._drop("reset")
         except Exception as error:
+            if isinstance(_root(error), ConnectionError):
+                self._told("connection reset")
+                await self._drop("reset")
             await self._failed(error)
 
     async def _stream(self, signal: CancelSignal) -> None:
@@ -150,9 +150,9 @@ class Delivery:
             await self._body(b"", more=False)
             return
         more = {}
-        if isinstance(error, Refused) and error.retry_after is not None:
-            more["retry-after"] = f"{error.retry_after:g}"
-        if isinstance(error, AgentflowError):
+        if (wait := getattr(_root(error), "retry_after", None)) is not None:
+            more["retry-after"] = f"{wait:g}"
+        if isinstance(error, AgentflowError) and not isinstance(error, ModelError):
             # A mistake in the rules does not mend itself; both vendors' clients heed this.
             more["x-should-retry"] = "false"
         body = body_of(self._dialect.wrong(wrong))
@@ -203,10 +203,18 @@ class _Dropped(ConnectionAbortedError):
         super().__init__(f"the mock model ends the connection on purpose: {way}")
 
 
+def _root(error: Exception) -> BaseException:
+    """What was meant: the cause of a model error where that says more."""
+    cause = error.__cause__ if isinstance(error, ModelError) else None
+    return cause if isinstance(cause, Refused | ConnectionError) else error
+
+
 def _wrong(error: Exception) -> Wrong:
-    match error:
-        case Refused():
-            return Wrong(status=error.status, message=error.message, kind=error.kind)
-        case AgentflowError():
-            return Wrong(status=400, message=str(error), code=error.code)
+    match _root(error):
+        case Refused() as refused:
+            return Wrong(status=refused.status, message=refused.message, kind=refused.kind)
+        case ModelError() as failed:
+            return Wrong(status=status_of(failed), message=str(failed))
+        case AgentflowError() as mistaken:
+            return Wrong(status=400, message=str(mistaken), code=mistaken.code)
     return Wrong(status=500, message=f"{type(error).__name__}: {error}")

@@ -9,6 +9,7 @@ from typing import Any
 from agentflow.messages.chunk import FinishChunk, ReasoningChunk, TextChunk, ToolCallChunk
 from agentflow.messages.collector import Collector
 from agentflow.messages.message import Message
+from agentflow.messages.part import VendorData
 from agentflow.messages.tool_spec import ToolSpec
 from agentflow.mock.wire.fields import Fields
 from agentflow.models.ports import ModelContext
@@ -70,6 +71,7 @@ class Said:
     text: str = ""
     reasoning: str = ""
     call: tuple[str, str, str] | None = None
+    vendor_data: VendorData | None = None
 
 
 def assistant_of(parts: Iterable[Said]) -> Message:
@@ -79,8 +81,8 @@ def assistant_of(parts: Iterable[Said]) -> Message:
         if part.call is not None:
             id, name, arguments = part.call
             collector.add(ToolCallChunk(number, id, name, arguments))
-        elif part.reasoning:
-            collector.add(ReasoningChunk(part.reasoning))
+        elif part.reasoning or part.vendor_data:
+            collector.add(ReasoningChunk(part.reasoning, vendor_data=part.vendor_data))
         else:
             collector.add(TextChunk(part.text))
     collector.add(FinishChunk())

@@ -166,10 +166,13 @@ def openai_usage(
     if not figures:
         return None
     input, output = figures.get("input_tokens", 0), figures.get("output_tokens", 0)
+    cached = {"cached_tokens": figures.get("cached_tokens", 0)}
+    if "cache_write_tokens" in figures:
+        cached["cache_write_tokens"] = figures["cache_write_tokens"]
     return {
         names[0]: input,
         names[1]: output,
         "total_tokens": figures.get("total_tokens", input + output),
-        details[0]: {"cached_tokens": figures.get("cached_tokens", 0)},
+        details[0]: cached,
         details[1]: {"reasoning_tokens": figures.get("reasoning_tokens", 0)},
     }

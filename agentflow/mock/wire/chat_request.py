@@ -18,7 +18,7 @@ from agentflow.mock.wire.asked import (
     names_of_calls,
     parameters_of,
 )
-from agentflow.mock.wire.content import text_of
+from agentflow.mock.wire.content import files_of, text_of
 from agentflow.mock.wire.fields import BadRequest, Fields
 
 __all__ = ["asked_of", "schema_of", "tool_choice_of"]
@@ -135,14 +135,15 @@ def _message(given: Fields, names: Mapping[str, str]) -> Message:
         case "system" | "developer":
             return system(text_of(given, "content"))
         case "user":
-            return user(text_of(given, "content"))
+            return user(text_of(given, "content"), files=files_of(given, "content"))
         case "assistant":
             return assistant_of(_said(given))
         case "tool":
             id = given.text("tool_call_id")
             if id not in names:
                 raise given.wrong(f"no tool call before it has the id {id!r}", "tool_call_id")
-            return Message("tool", (ToolResult(id, names[id], text_of(given, "content")),), "tool")
+            text, files = text_of(given, "content"), tuple(files_of(given, "content"))
+            return Message("tool", (ToolResult(id, names[id], text, files=files),), "tool")
         case other:
             raise given.wrong(
                 f"{other!r} is none of 'system', 'developer', 'user', 'assistant' and 'tool'",

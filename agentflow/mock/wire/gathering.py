@@ -15,6 +15,7 @@ from agentflow.messages.chunk import (
     ToolCallChunk,
     UsageChunk,
 )
+from agentflow.messages.part import VendorData
 from agentflow.mock.reply import MockCall, MockReply
 
 __all__ = ["Gathering", "Growth", "Item"]
@@ -31,6 +32,7 @@ class Item:
         id: Of a tool call.
         name: Of a tool call.
         text: The text so far; of a tool call, that of its arguments.
+        vendor_data: What the vendor wants back with it.
     """
 
     kind: Literal["text", "reasoning", "call"]
@@ -39,6 +41,7 @@ class Item:
     id: str = ""
     name: str = ""
     text: str = ""
+    vendor_data: VendorData | None = None
 
     @property
     def arguments(self) -> Any:
@@ -85,7 +88,9 @@ class Gathering:
             case TextChunk(text=text):
                 return self._grown("text", text)
             case ReasoningChunk(text=text):
-                return self._grown("reasoning", text)
+                growth = self._grown("reasoning", text)
+                growth.item.vendor_data = chunk.vendor_data
+                return growth
             case ToolCallChunk():
                 return self._called(chunk)
             case UsageChunk():
@@ -117,7 +122,8 @@ class Gathering:
 
     def _grown(self, kind: Literal["text", "reasoning"], piece: str) -> Growth:
         last = self.items[-1] if self.items else None
-        is_new = last is None or last.kind != kind
+        # What a vendor wants back ends the item that it belongs to.
+        is_new = last is None or last.kind != kind or last.vendor_data is not None
         item = self._new(kind) if last is None or is_new else last
         item.text += piece
         return Growth(item, piece, is_new)
@@ -131,6 +137,7 @@ class Gathering:
             item.id = chunk.id or f"call_{item.number + 1}"
             item.name = chunk.name or ""
         item.text += chunk.arguments
+        item.vendor_data = item.vendor_data or chunk.vendor_data
         return Growth(item, chunk.arguments, is_new)
 
     def _new(self, kind: Literal["text", "reasoning", "call"]) -> Item:

@@ -6,6 +6,7 @@ After https://docs.anthropic.com/en/api/messages-streaming.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from agentflow.messages.chunk import Chunk, FinishReason
@@ -97,7 +98,7 @@ class MessagesAnswer:
         item = growth.item
         if growth.is_new:
             yield from self._closed(item.index - 1)
-            empty = _block(Item(item.kind, item.index, item.number, item.id, item.name))
+            empty = _block(replace(item, text=""))
             yield self._event("content_block_start", index=item.index, content_block=empty)
         if growth.piece:
             delta = _delta(item, growth.piece)
@@ -106,8 +107,12 @@ class MessagesAnswer:
     def _closed(self, index: int) -> Iterator[Event]:
         if index < 0:
             return
-        if self.gathered.items[index].kind == "reasoning":
-            delta = {"type": "signature_delta", "signature": _SIGNATURE}
+        item = self.gathered.items[index]
+        if item.kind == "reasoning" and "data" not in _own(item):
+            delta = {
+                "type": "signature_delta",
+                "signature": _own(item).get("signature", _SIGNATURE),
+            }
             yield self._event("content_block_delta", index=index, delta=delta)
         yield self._event("content_block_stop", index=index)
 
@@ -137,27 +142,40 @@ class MessagesAnswer:
             "input_tokens": figures.get("input_tokens"),
             "output_tokens": figures.get("output_tokens"),
         }
-        cached = figures.get("cached_tokens")
-        if cached is not None:
-            # Here input tokens are those that came from no cache.
-            told["cache_read_input_tokens"] = cached
-            if told["input_tokens"] is not None:
-                told["input_tokens"] -= cached
+        for name, figure in _CACHES.items():
+            if figure in figures:
+                # Here input tokens are those that have nothing to do with a cache.
+                told[name] = figures[figure]
+                if told["input_tokens"] is not None:
+                    told["input_tokens"] -= figures[figure]
         if "reasoning_tokens" in figures:
             told["output_tokens_details"] = {"thinking_tokens": figures["reasoning_tokens"]}
         return told
 
 
+_CACHES = {
+    "cache_read_input_tokens": "cached_tokens",
+    "cache_creation_input_tokens": "cache_write_tokens",
+}
+
 _SIGNATURE = "mock-signature"
 """What vouches for a thinking block, and is to be sent back with it."""
+
+
+def _own(item: Item) -> Mapping[str, Any]:
+    """What this vendor's model wants back; a real one may stand behind the server."""
+    data = item.vendor_data or {}
+    return data if data.get("vendor") == "anthropic" else {}
 
 
 def _block(item: Item) -> dict[str, Any]:
     match item.kind:
         case "text":
             return {"type": "text", "text": item.text}
+        case "reasoning" if "data" in _own(item):
+            return {"type": "redacted_thinking", "data": _own(item)["data"]}
         case "reasoning":
-            signature = _SIGNATURE if item.text else ""
+            signature = _own(item).get("signature", _SIGNATURE) if item.text else ""
             return {"type": "thinking", "thinking": item.text, "signature": signature}
         case "call":
             return {"type": "tool_use", "id": item.id, "name": item.name, "input": item.arguments}

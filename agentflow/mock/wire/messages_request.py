@@ -19,7 +19,7 @@ from agentflow.mock.wire.asked import (
     names_of_calls,
     parameters_of,
 )
-from agentflow.mock.wire.content import blocks_of, text_of
+from agentflow.mock.wire.content import blocks_of, files_of, text_of
 from agentflow.mock.wire.fields import Fields
 
 __all__ = ["asked_of", "conversation_of"]
@@ -119,10 +119,13 @@ def _of_user(given: Fields, names: Mapping[str, str]) -> Iterator[Message]:
         id = block.text("tool_use_id")
         if id not in names:
             raise block.wrong(f"no tool call before it has the id {id!r}", "tool_use_id")
-        text = text_of(block, "content") if block.has("content") else ""
-        yield Message("tool", (ToolResult(id, names[id], text, block.flag("is_error")),), "tool")
+        there = block.has("content")
+        text = text_of(block, "content") if there else ""
+        files = tuple(files_of(block, "content")) if there else ()
+        result = ToolResult(id, names[id], text, block.flag("is_error"), files)
+        yield Message("tool", (result,), "tool")
     if len(results) < len(blocks) or not blocks:
-        yield user(text_of(given, "content"))
+        yield user(text_of(given, "content"), files=files_of(given, "content"))
 
 
 def _said(given: Fields) -> Iterator[Said]:
@@ -131,7 +134,10 @@ def _said(given: Fields) -> Iterator[Said]:
             case "text":
                 yield Said(text=block.text("text"))
             case "thinking":
-                yield Said(reasoning=block.text("thinking"))
+                data = {"vendor": "anthropic", "signature": block.text("signature", "")}
+                yield Said(reasoning=block.text("thinking"), vendor_data=data)
+            case "redacted_thinking":
+                yield Said(vendor_data={"vendor": "anthropic", "data": block.text("data")})
             case "tool_use":
                 arguments = json.dumps(block.object("input").data, ensure_ascii=False)
                 yield Said(call=(block.text("id"), block.text("name"), arguments))

@@ -19,7 +19,7 @@ from agentflow.mock.wire.asked import (
     parameters_of,
 )
 from agentflow.mock.wire.chat_request import schema_of, tool_choice_of
-from agentflow.mock.wire.content import text_of
+from agentflow.mock.wire.content import files_of, text_of
 from agentflow.mock.wire.fields import Fields
 
 __all__ = ["asked_of"]
@@ -127,13 +127,14 @@ def _message(item: Fields, names: dict[str, str]) -> Message:
             id = item.text("call_id")
             if id not in names:
                 raise item.wrong(f"no tool call before it has the id {id!r}", "call_id")
-            return Message("tool", (ToolResult(id, names[id], text_of(item, "output")),), "tool")
+            text, files = text_of(item, "output"), tuple(files_of(item, "output"))
+            return Message("tool", (ToolResult(id, names[id], text, files=files),), "tool")
         case "message":
             match item.text("role"):
                 case "system" | "developer":
                     return system(text_of(item, "content"))
                 case "user":
-                    return user(text_of(item, "content"))
+                    return user(text_of(item, "content"), files=files_of(item, "content"))
                 case other:
                     raise item.wrong(
                         f"{other!r} is none of 'system', 'developer', 'user' and 'assistant'",
