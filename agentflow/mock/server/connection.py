@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import struct
 from typing import Any, Protocol
@@ -47,5 +48,6 @@ class ConnectionProtocol(H11Protocol):
         """Close at once, so that the client sees a reset."""
         sock = self.transport.get_extra_info("socket")
         # A close that does not linger is a reset.
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        linger = struct.pack("hh" if os.name == "nt" else "ii", 1, 0)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
         self.transport.abort()
