@@ -47,6 +47,7 @@ class Scenario:
         length: Whether it stops because its output limit is reached.
         fails: Whether it fails, after everything else was sent.
         cut: Whether the connection ends before the answer does.
+        stalls: Whether nothing more comes, after everything else was sent, and the connection stays open.
         refuses: Why it takes no request at all: the key is wrong (`denied`), too much was asked in too short a time
             (`limited`, to be asked again after 7 seconds), it is down (`unavailable`), or the request is wrong (`refused`).
     """
@@ -58,6 +59,7 @@ class Scenario:
     length: bool = False
     fails: bool = False
     cut: bool = False
+    stalls: bool = False
     refuses: Refusal | None = None
 
 
@@ -285,6 +287,23 @@ async def a_cut_answer_never_looks_whole(make: MakeProvider) -> None:
         # What the provider itself raises becomes a ModelError one level up.
         return
     raise AssertionError("a cut answer looked like a whole one")
+
+
+@_check
+async def a_cancel_ends_the_wait(make: MakeProvider) -> None:
+    """While nothing more comes the call waits; a cancel ends it, and what came until then is no whole answer."""
+    chunks: list[Chunk] = []
+
+    async def ask() -> None:
+        stalled = make(Scenario(text="Well", stalls=True))
+        async for chunk in stalled.stream(PROMPT, _context()):
+            chunks.append(chunk)  # noqa: PERF401 - what came before the cancel matters
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(ask)
+        await anyio.wait_all_tasks_blocked()
+        group.cancel_scope.cancel()
+    assert not any(isinstance(chunk, FinishChunk) for chunk in chunks)
 
 
 @_check

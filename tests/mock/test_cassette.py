@@ -526,7 +526,7 @@ def provider_of(scenario: Scenario) -> MockModel:
         usage=usage,
         finish="length" if scenario.length else None,
         error=OSError("reset") if scenario.fails else REFUSALS.get(scenario.refuses or ""),
-        fault="cut" if scenario.cut else None,
+        fault="cut" if scenario.cut else "stall" if scenario.stalls else None,
     )
     return MockModel([Rule(reply=reply)])
 

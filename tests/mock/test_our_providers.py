@@ -67,7 +67,7 @@ def reply_of(scenario: Scenario) -> MockReply:
         usage=usage,
         finish="length" if scenario.length else None,
         error=OSError("broken") if scenario.fails else REFUSALS.get(scenario.refuses or ""),
-        fault="cut" if scenario.cut else None,
+        fault="cut" if scenario.cut else "stall" if scenario.stalls else None,
     )
 
 

@@ -76,6 +76,37 @@ async def test_a_call_that_came_to_nothing_is_made_again(error: ModelUnavailable
     ]
 
 
+class Busy(Exception):
+    """What an HTTP client of somebody else raises."""
+
+    status = 429
+    retry_after = 7
+
+
+@pytest.mark.parametrize(
+    "error", [ConnectionResetError("reset"), TimeoutError("slow"), Busy("too much")], ids=str
+)
+async def test_what_a_provider_raises_is_known_by_its_kind_or_its_status(error: Exception) -> None:
+    provider, recorder, clock = Moody([error], HELLO), FactRecorder(), FixedClock()
+    ctx = fake_context(model=provider, observers=[recorder], clock=clock)
+    assert (await ctx.model.invoke("Hi.")).invocation.tries == 2
+    kinds = {
+        "reset": "ModelUnavailable",
+        "slow": "ModelTimeout",
+        "too much": "ModelRateLimited",
+    }
+    assert recorder.only("model.retried").data["error"] == kinds[str(error)]
+    if isinstance(error, Busy):
+        assert clock.slept == [7]
+
+
+async def test_the_providers_own_error_is_the_cause() -> None:
+    reset = ConnectionResetError("reset")
+    with pytest.raises(ModelUnavailable, match=r"model .moody.*reset") as caught:
+        await fake_context(model=Model(Moody([reset]), retries=0)).model.invoke("Hi.")
+    assert caught.value.__cause__ is reset
+
+
 @pytest.mark.parametrize(
     "error",
     [

@@ -38,7 +38,7 @@ class Speaker:
 
     Args:
         name: What it is called.
-        encode: A whole answer as bytes; of a scenario that is cut or fails, as far as it comes.
+        encode: A whole answer as bytes; of a scenario that is cut, fails or stalls, as far as it comes.
         failure: The frame by which it tells a failure in the middle of an answer.
         error: The body of an error with a status.
         provider: A provider on a transport.
@@ -59,7 +59,7 @@ class Speaker:
             status, headers = STATUSES[scenario.refuses]
             body = self.error(scenario.refuses)
             return Recorded(lambda _: httpx2.Response(status, headers=headers, json=body))
-        return Recorded(lambda request: self._answer(scenario, request))
+        return Recorded(lambda request: self._answer(scenario, request), stalls=scenario.stalls)
 
     def _answer(self, scenario: Scenario, request: Any) -> bytes:
         sent = self.encode(scenario, request)
@@ -98,7 +98,7 @@ def encode_chat(scenario: Scenario, request: Any = None) -> bytes:
         for text in pieces_of(json.dumps(arguments), 5):
             piece = {"index": index, "function": {"arguments": text}}
             bodies.append(chat_piece({"tool_calls": [piece]}))
-    if scenario.cut or scenario.fails:
+    if scenario.cut or scenario.fails or scenario.stalls:
         return sse(*bodies)
     reason = "length" if scenario.length else "tool_calls" if scenario.calls else "stop"
     bodies.append(chat_piece({}, reason))
@@ -219,7 +219,7 @@ def encode_responses(scenario: Scenario, request: Any = None) -> bytes:
         events.say(scenario.text)
     for name, arguments in scenario.calls:
         events.call(names(name), json.dumps(arguments))
-    if scenario.cut or scenario.fails:
+    if scenario.cut or scenario.fails or scenario.stalls:
         return events.sent()
     usage = None
     if scenario.usage is not None:
@@ -269,7 +269,7 @@ def encode_anthropic(scenario: Scenario, request: Any = None) -> bytes:
             {"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas
         ]
         bodies.append({"type": "content_block_stop", "index": index})
-    if scenario.cut or scenario.fails:
+    if scenario.cut or scenario.fails or scenario.stalls:
         return sse(*bodies, names=True)
     reason = "max_tokens" if scenario.length else "tool_use" if scenario.calls else "end_turn"
     bodies.append(

@@ -7,6 +7,7 @@ import json
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from typing import Any
 
+import anyio
 import httpx2
 
 __all__ = ["Recorded", "sse"]
@@ -29,11 +30,15 @@ class Recorded(httpx2.AsyncBaseTransport):
     Args:
         answer: The bytes of a stream, in one piece or in several, a response, or an exception; or a function of the request.
         fails: Raised in the middle of the connection, when the pieces have been sent.
+        stalls: Whether nothing more comes then, and the connection stays open.
     """
 
-    def __init__(self, answer: Any, *, fails: Exception | None = None) -> None:
+    def __init__(
+        self, answer: Any, *, fails: Exception | None = None, stalls: bool = False
+    ) -> None:
         self.answer = answer
         self.fails = fails
+        self.stalls = stalls
         self.requests: list[Any] = []
         self.headers: list[Any] = []
         self.paths: list[str] = []
@@ -67,6 +72,8 @@ class _Body(httpx2.AsyncByteStream):
             yield piece
         if self.owner.fails is not None:
             raise self.owner.fails
+        if self.owner.stalls:
+            await anyio.sleep_forever()
 
     async def aclose(self) -> None:
         self.owner.closed += 1

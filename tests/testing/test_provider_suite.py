@@ -79,6 +79,7 @@ SINS: list[tuple[str, Callable[[Scenario, int], list[Any]]]] = [
         "a_cut_answer_never_looks_whole",
         lambda s, _: [ToolCallChunk(0, "c", "look_up", "{}"), FinishChunk("tool_calls")],
     ),
+    ("a_cancel_ends_the_wait", text_and_end),
     ("it_can_be_left_early", lambda s, used: text_and_end(s, used) if used == 1 else [OSError()]),
     (
         "many_calls_share_nothing",
