@@ -53,6 +53,13 @@ def marks(results: Results) -> Iterator[Mark]:
         results, "a durable visit costs no more at the end", "growing", "growing", ("end", "start")
     )
     yield nothing_held(results)
+    yield times_the_floor(
+        results, "call", "a run with a call, OpenAI: at most 1.5x the SDK's own work", 1.5
+    )
+    yield times_the_floor(
+        results, "call_anthropic", "a run with a call, Anthropic: at most 2x the SDK's own work", 2
+    )
+    yield times_the_floor(results, "streams", "1,000 such runs at once: at most 1.5x", 1.5)
 
 
 def times_the_floor(results: Results, scenario: str, title: str, limit: float) -> Mark:

@@ -32,8 +32,8 @@ def machine(repeats: int) -> str:
     )
 
 
-CAPTIONS = {"peers": "in memory", "durable": "durable"}
-FLOORS = {"peers": "bare loop", "durable": "insert and commit"}
+CAPTIONS = {"peers": "in memory", "durable": "durable", "calls": "model calls"}
+FLOORS = {"peers": "bare loop", "durable": "insert and commit", "calls": "the SDK"}
 
 
 def grid(results: Results, suite: str) -> Iterator[str]:

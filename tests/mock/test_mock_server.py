@@ -7,6 +7,7 @@ import http.client
 import socket
 import sys
 import threading
+from typing import Any
 
 import anyio
 import anyio.to_thread
@@ -48,6 +49,25 @@ def test_it_answers_on_a_free_port_until_it_is_closed_and_the_port_is_free_again
     with MockServer(MODEL, port=port) as again:
         assert again.port == port
         assert answered(again)
+
+
+def test_no_event_waits_until_the_client_has_told_that_it_got_the_one_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from agentflow.mock.server.connection import ConnectionProtocol
+
+    begin = ConnectionProtocol.connection_made
+    at_once: list[int] = []
+
+    def noted(self: ConnectionProtocol, transport: Any) -> None:
+        begin(self, transport)
+        sock = transport.get_extra_info("socket")
+        at_once.append(sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+
+    monkeypatch.setattr(ConnectionProtocol, "connection_made", noted)
+    with MockServer(MODEL) as server:
+        assert answered(server)
+    assert at_once == [1]
 
 
 @pytest.mark.rule("R351")

@@ -40,6 +40,12 @@ class ConnectionProtocol(H11Protocol):
 
         self.app = connected
 
+    def connection_made(self, transport: Any) -> None:
+        """Send every event at once: the system would keep it until the client has told that it got the one before."""
+        super().connection_made(transport)
+        sock = transport.get_extra_info("socket")
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
     def cut(self) -> None:
         """Send what was written, and close."""
         self.transport.close()
