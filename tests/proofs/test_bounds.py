@@ -13,6 +13,7 @@ from agentflow.graph.bounds import COUNTS
 from agentflow.graph.proof import longest
 from agentflow.graph.proof.explore import Walk
 from tests.proofs.agreement import is_proved
+from tests.proofs.children import CHILDREN, NESTED, SMALL
 from tests.proofs.counting import worst_of
 from tests.proofs.graphs import Drawn, many, workflows
 
@@ -34,6 +35,9 @@ def test_worst_cases_of_many_rounds_are_those_of_the_longest_path(drawn: Drawn) 
 @many(60)
 @given(workflows(demanding=True))
 def test_worst_cases_of_merged_paths_are_never_too_small(drawn: Drawn) -> None:
+    for child in (*CHILDREN, *SMALL, *NESTED):
+        # They keep their bounds, and others rely on these.
+        child.bounds()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(longest, "Walk", functools.partial(Walk, cap=1))
         compare(drawn.workflow)

@@ -26,6 +26,7 @@ from agentflow import (
 )
 from agentflow.graph.checks import bounds
 from agentflow.graph.condition import Condition, field
+from agentflow.graph.proof import longest
 from agentflow.graph.proof.explore import Walk
 from agentflow.graph.workflow import assemble
 from tests.graph.definitions import codes
@@ -319,3 +320,15 @@ def test_what_only_a_round_too_many_could_open_makes_no_bound_inexact() -> None:
     loop = step("a", *ways, END, starts_round=True, may_provide=names)
     bounded = assemble("wide", [loop], place=None, inputs=[], max_rounds=1).bounds()
     assert (bounded.exact, bounded.visits.value) == (True, 1)
+
+
+def test_a_bound_is_no_more_exact_than_those_of_the_workflows_inside(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loop = step("a", route.to("a", field("number").exists()), END, starts_round=True)
+    child = assemble("child", [loop], place=None, optional_inputs=["number"], max_rounds=3)
+    parent = assemble("parent", [subflow("inside", child, routes=[END])], place=None, inputs=[])
+    with monkeypatch.context() as patch:
+        patch.setattr(longest, "_MOST_OPENINGS", 0)
+        assert not child.bounds().exact
+    assert not parent.bounds().exact
