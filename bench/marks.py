@@ -33,6 +33,9 @@ def marks(results: Results) -> Iterator[Mark]:
     yield growth(
         results, "growing list: a visit costs no more at the end", "wide", "wide", ("end", "start")
     )
+    yield times_the_floor(results, "fan_1k", "1,000 items: at most 3x a bare task group", 3)
+    yield times_the_floor(results, "fan_10k", "10,000 items: at most 3x a bare task group", 3)
+    yield growth(results, "linear: one of 10,000 items costs as one of 1,000", "fan_10k", "fan_1k")
     yield at_most(results, "prove_1k", "prove 1,000 nodes, 3,000 routes: about a second", 1_000)
     yield linear_proofs(results)
     yield at_most(results, "import", "import agentflow: under 80 ms over bare Python", 80)

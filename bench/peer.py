@@ -45,6 +45,9 @@ class Peer(Protocol):
     def waiting(self, hold: Hold) -> Program:
         """A node that adds 1 to `x`, then one that awaits `hold()`."""
 
+    def fan(self, items: int, hold: Hold | None = None) -> Program:
+        """Works on `items` items at the same time: each is `x`, awaits `hold()` if there is one, and adds 1; gives their sum."""
+
     def start(self, program: Program) -> Started:
         """Begin a run; gives its future, and what cancels it the way this competitor's users cancel."""
 

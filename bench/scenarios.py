@@ -209,6 +209,29 @@ async def memory(peer: Peer, size: int) -> Measured:
     return {"value": growth / size / 1024}
 
 
+async def fan(peer: Peer, size: int) -> Measured:
+    program = peer.fan(size)
+    await check(program, 1, 2 * size)
+    return {"value": 1e6 * await seconds_per_call(lambda: program(0)) / size}
+
+
+async def fan_memory(peer: Peer, size: int) -> Measured:
+    """What the process grows by per item, when each of them waits; and how long it takes until they all do."""
+    await check(peer.fan(NODES), 0, NODES)
+    gate = Gate(expected=size)
+    program = peer.fan(size, gate.hold)
+    gc.collect()
+    before, began = resident_bytes(), time.perf_counter()
+    run = asyncio.ensure_future(program(0))
+    await gate.full.wait()
+    spent, growth = time.perf_counter() - began, resident_bytes() - before
+    gate.opened.set()
+    found = await run
+    if found != size:
+        raise AssertionError(f"the run gave {found!r}, not {size!r}")
+    return {"value": growth / size / 1024, "each": 1e6 * spent / size}
+
+
 def resident_bytes() -> int:
     statm = Path("/proc/self/statm")
     if not statm.exists():
@@ -277,4 +300,7 @@ SCENARIOS = (
     Scenario("cancel", "cancel a waiting run", "ms", cancel, 20, ratio=False),
     Scenario("busy_cancel", "cancel a busy loop", "ms", busy_cancel, 300_000, ratio=False),
     Scenario("memory", "memory of a waiting run", "KiB", memory, 1_000),
+    Scenario("fan_1k", "fan-out, 1,000 items", "us/item", fan, 1_000),
+    Scenario("fan_10k", "fan-out, 10,000 items", "us/item", fan, 10_000),
+    Scenario("fan_memory", "memory of a waiting item", "KiB", fan_memory, 1_000),
 )

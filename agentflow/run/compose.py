@@ -87,7 +87,7 @@ async def _map_each(ctx: NodeContext, kind: MapEach) -> list[Update]:
     name = kind.branch.item
     assert name is not None
 
-    async def work() -> None:
+    async def work(others: int) -> None:
         while not branches.stopped:
             try:
                 taken = await items.take()
@@ -96,17 +96,20 @@ async def _map_each(ctx: NodeContext, kind: MapEach) -> list[Update]:
                 return
             if taken is None:
                 return
+            if others:
+                # Each worker begins the next one, and only when there was something to do: items that never wait need
+                # a task for none of them, and as many are at work as there would be if all had begun at once.
+                group.start_soon(work, others - 1)
+                others = 0
             at, item = taken
             ended = await branches.run(at, kind.branch, {**shared, name: item})
             if ended is not None:
                 results[at] = ended[1]
             progress.tell(branches, at, ended)
 
-    at_once = kind.concurrency if items.count is None else min(kind.concurrency, items.count)
     try:
         async with anyio.create_task_group() as group:
-            for _ in range(at_once):
-                group.start_soon(work)
+            await work(kind.concurrency - 1)
     finally:
         await items.close()
     branches.settle()

@@ -15,6 +15,7 @@ from agentflow import (
     append,
     define_workflow,
     field,
+    map_each,
     node,
     route,
 )
@@ -128,6 +129,31 @@ async def line(store: Shelf, nodes: int) -> Program:
 
 def workflow_of(id: str, nodes: list[Node]) -> Workflow[int]:
     return define_workflow(id, nodes=nodes, state=State, inputs=["x"], result=int)
+
+
+class Fan(TypedDict):
+    items: list[int]
+    results: NotRequired[list[int]]
+
+
+async def fan(store: Shelf, items: int) -> Program:
+    one = node(add, requires=["x"], provides=["x"], routes=[route.deliver("x")])
+    each = map_each(
+        "each",
+        workflow_of("one", [one]),
+        over="items",
+        item="x",
+        into="results",
+        concurrency=items,
+        routes=[route.finish(lambda state: sum(state["results"]), reads=["results"])],
+    )
+    workflow = define_workflow("fan", nodes=[each], state=Fan, inputs=["items"], result=int)
+    engine = await store.engine(workflow)
+
+    async def run(x: int) -> int:
+        return await engine.run({"items": [x] * items})
+
+    return run
 
 
 async def asking(store: Shelf) -> Ask:

@@ -61,6 +61,11 @@ async def counting(x: int, rounds: int) -> int:
 
 
 @DBOS.workflow()
+async def fanning(x: int, items: int) -> int:
+    return sum(await asyncio.gather(*(add(x) for _ in range(items))))
+
+
+@DBOS.workflow()
 async def talking_on(x: int, rounds: int) -> int:
     messages: list[str] = []
     while x < rounds:
@@ -127,6 +132,13 @@ async def loop(store: None, rounds: int, stamp: Stamp) -> Program:
 async def line(store: None, nodes: int) -> Program:
     async def run(x: int) -> int:
         return await counting(x, x + nodes)
+
+    return run
+
+
+async def fan(store: None, items: int) -> Program:
+    async def run(x: int) -> int:
+        return await fanning(x, items)
 
     return run
 

@@ -62,6 +62,19 @@ async def line(store: Table, nodes: int) -> Program:
     return run
 
 
+async def fan(store: Table, items: int) -> Program:
+    """One commit for each item: the floor makes no two of them at the same time."""
+
+    async def run(x: int) -> int:
+        results = []
+        for _ in range(items):
+            results.append(x + 1)
+            store.write(next(_numbers))
+        return sum(results)
+
+    return run
+
+
 async def talk(store: Table, turns: int, stamp: Stamp) -> Program:
     """No database at all: the messages, one after the other, are the bytes that there are to be stored."""
     assert isinstance(store.place, Sqlite)

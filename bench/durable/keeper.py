@@ -39,6 +39,9 @@ class Keeper(Protocol):
     async def talk(self, store: Any, turns: int, stamp: Stamp) -> Program:
         """The loop, and each visit adds one message of 200 characters to a list."""
 
+    async def fan(self, store: Any, items: int) -> Program:
+        """Works on `items` items at the same time, each of which is `x` and adds 1 to it; gives their sum."""
+
     async def asking(self, store: Any) -> Ask:
         """A node that adds 1 to `x`, then one that asks a person. Awaited until the run waits for the answer."""
 

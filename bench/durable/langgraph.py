@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 from langgraph.graph import END, START, StateGraph
-from langgraph.types import interrupt
+from langgraph.types import Send, interrupt
 
 from bench.durable.messages import message
 from bench.durable.place import Sqlite
@@ -112,6 +112,31 @@ async def line(store: Any, nodes: int) -> Program:
     for source, target in zip([START, *names], [*names, END], strict=True):
         graph.add_edge(source, target)
     return program(graph.compile(checkpointer=store), nodes)
+
+
+class Fan(TypedDict):
+    x: int
+    results: Annotated[list[int], operator.add]
+
+
+async def fan(store: Any, items: int) -> Program:
+    async def work(state: State) -> Fields:
+        return {"results": [state["x"] + 1]}
+
+    graph = StateGraph(Fan)
+    graph.add_node("work", work)
+    graph.add_conditional_edges(
+        START, lambda state: [Send("work", {"x": state["x"]})] * items, ["work"]
+    )
+    graph.add_edge("work", END)
+    compiled = graph.compile(checkpointer=store)
+
+    async def run(x: int) -> int:
+        thread = config(str(uuid.uuid4()), 2)
+        given = {"x": x, "results": []}
+        return sum((await compiled.ainvoke(given, thread, durability="sync"))["results"])
+
+    return run
 
 
 async def asking(store: Any) -> Ask:

@@ -27,6 +27,7 @@ BATCH = 25
 
 NODES = 20
 ALONE = 200
+FANS = 6
 WARM_UP = 1_000
 
 
@@ -99,6 +100,24 @@ def many(make_place: MakePlace) -> Measure:
         if found != [at + NODES for at in range(size)]:
             raise AssertionError("some of the runs gave something else")
         return {"value": 1e6 * together, "alone": 1e6 * statistics.mean(alone)}
+
+    return measure
+
+
+def fan(make_place: MakePlace) -> Measure:
+    """One of the branches of a run, all at the same time, each of which is kept."""
+
+    async def measure(peer: Keeper, size: int) -> Measured:
+        spent: list[float] = []
+        with make_place() as place:
+            async with peer.storing(place) as store:
+                program = await peer.fan(store, size)
+                for x in range(FANS):
+                    began = time.perf_counter()
+                    await check(program(x), size * (x + 1))
+                    spent.append((time.perf_counter() - began) / size)
+        # The first run warms up.
+        return {"value": 1e6 * statistics.median(spent[1:])}
 
     return measure
 
@@ -196,6 +215,10 @@ DURABLE = (
         many(postgresql),
         1_000,
         server=True,
+    ),
+    durable("fan_full", "100 branches, SQLite full", "us/branch", fan(FULL), 100),
+    durable(
+        "fan_postgresql", "100 branches, PostgreSQL", "us/branch", fan(postgresql), 100, server=True
     ),
     durable("growing", "stored, 1,000 messages", "KiB", growing, 1_000),
     durable("resume", "resume, 10,000 visits", "ms", resume(talking=False), 10_000),

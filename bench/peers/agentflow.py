@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypedDict
 
-from agentflow import Node, append, define_workflow, field, node, route, validate
+from agentflow import Node, append, define_workflow, field, map_each, node, route, validate
 
 if TYPE_CHECKING:
     from agentflow import CancelSignal, Workflow
@@ -135,6 +135,41 @@ def waiting(hold: Hold) -> Program:
         return {"x": state["x"] + 1}
 
     return program(line([add, wait]))
+
+
+class Fan(TypedDict):
+    items: list[int]
+    results: NotRequired[list[int]]
+
+
+def fan(items: int, hold: Hold | None = None) -> Program:
+    from agentflow import Engine
+
+    workflow = fanning(items, hold)
+    engine = Engine(workflow)
+
+    async def run(x: int) -> int:
+        return await engine.run({"items": [x] * items})
+
+    return run
+
+
+def fanning(items: int, hold: Hold | None = None) -> Workflow[int]:
+    async def work(state: Fields) -> Fields:
+        if hold is not None:
+            await hold()
+        return {"x": state["x"] + 1}
+
+    each = map_each(
+        "each",
+        line([work]),
+        over="items",
+        item="x",
+        into="results",
+        concurrency=items,
+        routes=[route.finish(lambda state: sum(state["results"]), reads=["results"])],
+    )
+    return define_workflow("fan", nodes=[each], state=Fan, inputs=["items"], result=int)
 
 
 def start(program: Any) -> Started:

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 TITLE = "burr"
 DISTRIBUTION = "apache-burr"
 IMPORT = "from burr.core import ApplicationBuilder, GraphBuilder"
-LACKS: Mapping[str, str] = {}
+LACKS: Mapping[str, str] = dict.fromkeys(
+    ("fan_1k", "fan_10k", "fan_memory"),
+    "it maps states by an application for each, in a pool of threads",
+)
 FEWER: Mapping[str, int] = {"wide": 1_000}
 
 start = start_as_task

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 from langgraph.graph import END, START, StateGraph
+from langgraph.types import Send
 
 from bench.peers.task import start_as_task
 
@@ -121,6 +122,31 @@ def waiting(hold: Hold) -> Program:
         return {"x": state["x"] + 1}
 
     return program(line([add, wait]), steps=2)
+
+
+class Fan(TypedDict):
+    x: int
+    results: Annotated[list[int], operator.add]
+
+
+def fan(items: int, hold: Hold | None = None) -> Program:
+    async def work(state: State) -> Fields:
+        if hold is not None:
+            await hold()
+        return {"results": [state["x"] + 1]}
+
+    graph = StateGraph(Fan)
+    graph.add_node("work", work)
+    graph.add_conditional_edges(
+        START, lambda state: [Send("work", {"x": state["x"]})] * items, ["work"]
+    )
+    graph.add_edge("work", END)
+    compiled = graph.compile()
+
+    async def run(x: int) -> int:
+        return sum((await compiled.ainvoke({"x": x, "results": []}))["results"])
+
+    return run
 
 
 def define(nodes: int) -> object:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pydantic_graph import GraphBuilder
+from pydantic_graph import GraphBuilder, reduce_sum
 
 from bench.peers.task import start_as_task
 
@@ -134,6 +134,25 @@ def waiting(hold: Hold) -> Program:
         return ctx.state.x
 
     return program(line([add, wait]))
+
+
+def fan(items: int, hold: Hold | None = None) -> Program:
+    async def split(ctx: Any) -> list[int]:
+        return [ctx.state.x] * items
+
+    async def work(ctx: Any) -> int:
+        if hold is not None:
+            await hold()
+        return ctx.inputs + 1
+
+    graph = GraphBuilder(state_type=State, output_type=int)
+    splitting, working = graph.step(split), graph.step(work)
+    total = graph.join(reduce_sum, initial=0)
+    graph.add_edge(graph.start_node, splitting)
+    graph.add(graph.edge_from(splitting).map().to(working))
+    graph.add_edge(working, total)
+    graph.add_edge(total, graph.end_node)
+    return program(graph.build())
 
 
 def define(nodes: int) -> object:

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 TITLE = "pydantic-graph"
 DISTRIBUTION = "pydantic-graph"
 IMPORT = "from pydantic_graph import BaseNode, Graph"
-LACKS: Mapping[str, str] = {}
+LACKS: Mapping[str, str] = dict.fromkeys(
+    ("fan_1k", "fan_10k", "fan_memory"), "its nodes run one at a time"
+)
 FEWER: Mapping[str, int] = {}
 
 Run = Callable[[Any, Any], Awaitable[Any]]

@@ -138,6 +138,7 @@ def test_the_programs_measured_here_do_the_work(name: str) -> None:
         visits: list[None] = []
         assert await one.wide(FIELDS, 60, lambda: visits.append(None))(0) == 60
         assert len(visits) == 60
+        assert await one.fan(7)(2) == 21
 
     asyncio.run(work())
     assert peer(name).define(20) is not None
@@ -153,6 +154,18 @@ def test_a_waiting_run_ends_by_the_cancel_that_is_measured(name: str) -> None:
         stop()
         await asyncio.wait([run])
         assert run.cancelled() or run.exception() is not None
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize("name", MEASURED_HERE)
+def test_the_items_whose_memory_is_measured_all_wait_at_the_same_time(name: str) -> None:
+    async def work() -> None:
+        gate = Gate(expected=100)
+        run = asyncio.ensure_future(peer(name).fan(100, gate.hold)(0))
+        await gate.full.wait()
+        gate.opened.set()
+        assert await run == 100
 
     asyncio.run(work())
 

@@ -72,6 +72,7 @@ def test_the_programs_measured_here_do_the_work_durably(keeper: Any, place: Sqli
             assert await (await keeper.loop(store, 30, lambda: stamps.append(None)))(0) == 30
             assert await (await keeper.line(store, 10))(5) == 15
             assert await (await keeper.talk(store, 20, lambda: stamps.append(None)))(0) == 20
+            assert await (await keeper.fan(store, 7))(2) == 21
 
     asyncio.run(work())
     assert len(stamps) == 50

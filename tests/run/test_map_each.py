@@ -47,6 +47,31 @@ async def test_an_empty_list_joins_at_once() -> None:
     assert await mapped().run({"xs": []}) == []
 
 
+async def test_as_many_items_as_the_node_says_wait_at_the_same_time() -> None:
+    arrived, all_there = [0], anyio.Event()
+
+    async def meet(state: Any) -> Any:
+        arrived[0] += 1
+        if arrived[0] == 50:
+            all_there.set()
+        await all_there.wait()
+        return {"out": state["x"]}
+
+    given = list(range(50))
+    assert await mapped(meet, concurrency=50).run({"xs": given}) == given
+
+
+async def test_items_that_never_wait_need_no_task_of_their_own() -> None:
+    tasks: set[int] = set()
+
+    async def note(state: Any) -> Any:
+        tasks.add(anyio.get_current_task().id)
+        return {"out": state["x"]}
+
+    await mapped(note, concurrency=50).run({"xs": list(range(50))})
+    assert len(tasks) == 1
+
+
 @pytest.mark.case("P011")
 async def test_the_join_happens_once_and_what_the_field_held_before_does_not_count() -> None:
     seen = Recorder()
