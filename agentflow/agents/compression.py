@@ -1,6 +1,7 @@
 """Compression of a conversation: an ordinary node, which enters where the author puts it and is checked like any other.
 
-What a compressor leaves out is its own affair, but for what must stay: the current question, and whatever is pinned.
+What a compressor leaves out is its own affair, but for what must stay: the current question, whatever is pinned, and tool calls
+that still wait for their results.
 """
 
 from __future__ import annotations
@@ -12,7 +13,12 @@ from typing import TYPE_CHECKING, Any, Final
 from agentflow.graph.limits import Uses
 from agentflow.graph.node import Node, node
 from agentflow.messages.message import Message, system
-from agentflow.messages.shortening import check_shortened, current_question, split_recent
+from agentflow.messages.shortening import (
+    check_shortened,
+    current_question,
+    pending_calls,
+    split_recent,
+)
 
 if TYPE_CHECKING:
     from agentflow.run.context import NodeContext
@@ -33,7 +39,8 @@ class Summarise:
     """The recommended compressor: older exchanges become one summary, which a model writes; recent and pinned ones stay.
 
     Args:
-        keep_recent: How many of the last messages stay at least; exchanges of tool calls and results stay whole.
+        keep_recent: How many of the last messages stay at least; exchanges of tool calls and results stay whole,
+            and those whose calls still wait stay.
         model: The name of the model that summarises; default: the engine's own.
         instructions: What it is told.
         max_output_tokens: How long the summary may be.
@@ -49,12 +56,13 @@ class Summarise:
         while at < len(messages) and messages[at].role == "system":
             at += 1
         older, recent = split_recent(messages[at:], self.keep_recent)
-        current = current_question(messages)
-        stays = [
-            group
-            for group in older
-            if any(message.pinned or message is current for message in group)
-        ]
+        current, pending = current_question(messages), pending_calls(messages)
+
+        def must_stay(message: Message) -> bool:
+            waits = any(call.id in pending for call in message.tool_calls)
+            return message.pinned or message is current or waits
+
+        stays = [group for group in older if any(map(must_stay, group))]
         goes = [message for group in older if group not in stays for message in group]
         if not goes:
             return list(messages)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from agentflow.errors import ContractError
 from agentflow.messages.message import Message
 
-__all__ = ["check_shortened", "current_question", "exchanges", "split_recent"]
+__all__ = ["check_shortened", "current_question", "exchanges", "pending_calls", "split_recent"]
 
 Exchange = tuple[Message, ...]
 
@@ -37,7 +37,7 @@ def split_recent(messages: Sequence[Message], keep: int) -> tuple[list[Exchange]
 
 
 def check_shortened(before: Sequence[Message], after: Sequence[Message]) -> None:
-    """See that nothing is lost that must stay: the current question, and what is pinned; and that no call lost its result.
+    """See that nothing is lost that must stay: the current question, what is pinned, and calls that wait; no call lost its result.
 
     Args:
         before: The conversation as it was.
@@ -55,10 +55,21 @@ def check_shortened(before: Sequence[Message], after: Sequence[Message]) -> None
     calls = {call.id for message in after for call in message.tool_calls}
     results = {result.call_id for message in after for result in message.tool_results}
     had = {result.call_id for message in before for result in message.tool_results}
+    waiting = sorted(pending_calls(before) - calls)
+    lost += [f"the tool call {id!r}, which waits for its result" for id in waiting]
     lost += [f"the result of the tool call {id!r}" for id in sorted((calls & had) - results)]
     lost += [f"the tool call {id!r} of a result" for id in sorted(results - calls)]
     if lost:
         raise ContractError(f"the shortened conversation has lost {'; '.join(lost)}")
+
+
+def pending_calls(messages: Iterable[Message]) -> set[str]:
+    """The ids of tool calls that have no result yet, perhaps because a person has to agree to them."""
+    called, answered = set[str](), set[str]()
+    for message in messages:
+        called |= {call.id for call in message.tool_calls}
+        answered |= {result.call_id for result in message.tool_results}
+    return called - answered
 
 
 def current_question(messages: Sequence[Message]) -> Message | None:

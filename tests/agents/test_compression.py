@@ -102,6 +102,18 @@ async def test_calls_and_their_results_are_never_torn_apart(keep: int) -> None:
     assert calls == results
 
 
+@pytest.mark.case("P074")
+@pytest.mark.parametrize("keep", range(1, 5))
+async def test_a_call_that_waits_for_an_approval_is_never_summarised_away(keep: int) -> None:
+    waiting = [user("Pay."), assistant(tool_calls=[CALL, OTHER]), tool_result(OTHER, "done")]
+    talk = [*waiting, *(assistant(f"Meanwhile {n}. " * 9) for n in range(5)), user("And now?")]
+    after = await shortened(talk, compressor=Summarise(keep_recent=keep))
+    assert waiting[1:] == [message for message in after if message in waiting]
+    assert len(after) < len(talk)
+    with pytest.raises(ContractError, match="the tool call 'c1', which waits for its result"):
+        await shortened(talk, compressor=dropping(*waiting[1:]))
+
+
 async def test_a_short_conversation_stays_as_it_is_and_asks_nobody() -> None:
     provider = MockModel([Rule(reply="no")])
     ctx = fake_context(model=provider)
@@ -134,9 +146,11 @@ async def test_another_algorithm_or_another_node_takes_its_place() -> None:
     assert await swapped.run({"messages": TALK}, model=SHORT) == "An answer."
 
 
-def dropping(lost: Message) -> Any:
+def dropping(*lost: Message) -> Any:
+    gone = {message.digest for message in lost}
+
     async def drop(messages: Sequence[Message], ctx: Any) -> list[Message]:
-        return [message for message in messages if message.digest != lost.digest]
+        return [message for message in messages if message.digest not in gone]
 
     return drop
 

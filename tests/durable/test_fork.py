@@ -227,6 +227,47 @@ async def test_a_fork_inside_of_a_workflow_inside_goes_on_from_there(
     assert found == {**whole, changed: expected}
 
 
+@pytest.mark.case("P052")
+async def test_an_edit_while_a_workflow_inside_waits_keeps_what_that_one_and_the_one_around_it_have() -> (
+    None
+):
+    @node(provides=["draft", "notes"], routes=[route.to("ask")])
+    async def write(state: Any) -> dict[str, Any]:
+        return {"draft": f"about {state['topic']}", "notes": "mine"}
+
+    @node(requires=["draft"], provides=["verdict"], routes=[route.finish(dict)])
+    async def ask(state: Any, ctx: Any) -> dict[str, Any]:
+        return {"verdict": await ctx.suspend("ok?", state["draft"], schema=str)}
+
+    @node(provides=["plan"], routes=[route.to("sub")])
+    async def plan(state: Any) -> dict[str, Any]:
+        return {"plan": "long"}
+
+    inner = define_workflow("inner", nodes=[write, ask], inputs=["topic"])
+    sub = subflow(
+        "sub",
+        inner,
+        inputs={"topic": "topic"},
+        outputs={"done": "$result"},
+        routes=[route.finish(dict)],
+    )
+    outer = define_workflow("outer", nodes=[plan, sub], inputs=["topic"])
+    async with Engine(outer, store="memory:") as engine:
+        with pytest.raises(RunSuspended):
+            await engine.run({"topic": "tea"}, run_id="r")
+        (asked,) = await records(engine, "r", "suspended")
+        with pytest.raises(ContractError, match="fork with an update at a record of the kind"):
+            await engine.fork("r", at=asked, update={"plan": "short"})
+        async with await engine.fork("r", at=asked - 1, update={"draft": "better"}) as run:
+            with pytest.raises(RunSuspended):
+                await run.result()
+        edited = await engine.resume(run.id, "fine")
+        untouched = await engine.resume("r", "fine")
+    kept = {"topic": "tea", "notes": "mine", "verdict": "fine"}
+    assert edited == {"topic": "tea", "plan": "long", "done": {**kept, "draft": "better"}}
+    assert untouched == {"topic": "tea", "plan": "long", "done": {**kept, "draft": "about tea"}}
+
+
 async def test_every_record_of_a_run_with_branches_can_be_forked_and_ends_alike() -> None:
     world = Paced(3)
     async with Engine(abreast(), store="memory:", budget=BUDGET) as engine:
