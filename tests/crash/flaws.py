@@ -18,6 +18,7 @@ from agentflow.stores.sqlite_session import SqliteSession
 from agentflow.stores.table_store import TableStore
 from agentflow.stores.worker import Job
 from agentflow.tools import approval
+from tests.crash.tale import is_time
 
 __all__ = ["FLAWS", "Patch"]
 
@@ -94,7 +95,7 @@ def waits_begin_anew(patch: Patch) -> None:
     find = Journal.effect_of
 
     def effect_of(self: Journal, place: str, key: str) -> Any:
-        return None if key.endswith("/wait") else find(self, place, key)
+        return None if is_time(key) else find(self, place, key)
 
     patch(Journal, "effect_of", effect_of)
 
