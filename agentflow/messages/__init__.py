@@ -19,6 +19,7 @@ from agentflow.messages.message import (
     tool_result,
     user,
 )
+from agentflow.messages.message_list import MessageList
 from agentflow.messages.part import (
     FilePart,
     Part,
@@ -35,6 +36,7 @@ __all__ = [
     "FilePart",
     "FinishChunk",
     "Message",
+    "MessageList",
     "Part",
     "ReasoningChunk",
     "ReasoningPart",
