@@ -28,6 +28,12 @@ from agentflow.messages.part import (
     ToolCall,
     ToolResult,
 )
+from agentflow.messages.sanitising import (
+    Repair,
+    Sanitised,
+    sanitise,
+    strip_dangling_reasoning,
+)
 from agentflow.messages.tool_spec import ToolSpec
 
 __all__ = [
@@ -40,6 +46,8 @@ __all__ = [
     "Part",
     "ReasoningChunk",
     "ReasoningPart",
+    "Repair",
+    "Sanitised",
     "TextChunk",
     "TextPart",
     "ToolCall",
@@ -49,6 +57,8 @@ __all__ = [
     "UsageChunk",
     "as_messages",
     "assistant",
+    "sanitise",
+    "strip_dangling_reasoning",
     "system",
     "tool_result",
     "user",

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from dataclasses import dataclass, field
-from typing import Any
 
 from agentflow.errors import ModelError
 from agentflow.messages.chunk import (
@@ -18,7 +16,8 @@ from agentflow.messages.chunk import (
     UsageChunk,
 )
 from agentflow.messages.message import Message
-from agentflow.messages.part import Part, ReasoningPart, TextPart, ToolCall, VendorData
+from agentflow.messages.part import Part, ReasoningPart, TextPart, VendorData
+from agentflow.messages.proposal import read_call
 from agentflow.messages.surrogates import whole_text
 
 __all__ = ["Collector"]
@@ -161,58 +160,10 @@ class Collector:
             if id is None or id in taken:
                 id = self._made_id(len(taken))
             taken.add(id)
-            parts.append(_tool_call(id, part))
+            parts.append(read_call(id, part.name, "".join(part.pieces), part.vendor_data))
         return Message("assistant", tuple(parts), "model", self._origin or None)
 
     def _made_id(self, number: int) -> str:
         # From the call's own key, so that going through the same records again makes the same id.
         seed = f"{self._origin}/{number}".encode("utf-8", "surrogatepass")
         return f"call_{hashlib.sha256(seed).hexdigest()[:20]}"
-
-
-def _tool_call(id: str, call: _Call) -> ToolCall:
-    name, text, vendor_data = call.name, whole_text("".join(call.pieces)), call.vendor_data
-    if not text.strip():
-        return ToolCall(id, name, vendor_data=vendor_data)
-    try:
-        arguments = json.loads(text, parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as error:
-        reason = f"the arguments are no valid JSON ({error})"
-        return ToolCall(id, name, {}, reason, text, vendor_data)
-    if not isinstance(arguments, dict):
-        reason = f"the arguments must be a JSON object, not {_json_kind(arguments)}"
-        return ToolCall(id, name, {}, reason, text, vendor_data)
-    if "\\ud" in text.lower():
-        # Escapes of halves are read like those of any other character.
-        arguments = _whole(arguments)
-    return ToolCall(id, name, arguments, vendor_data=vendor_data)
-
-
-def _whole(value: Any) -> Any:
-    match value:
-        case str():
-            return whole_text(value)
-        case list():
-            return [_whole(item) for item in value]
-        case dict():
-            return {whole_text(key): _whole(item) for key, item in value.items()}
-        case _:
-            return value
-
-
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON number")
-
-
-def _json_kind(value: object) -> str:
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "a boolean"
-        case int() | float():
-            return "a number"
-        case str():
-            return "a text"
-        case _:
-            return "a list"

@@ -9,6 +9,7 @@ from typing import Final, overload
 from agentflow.messages.message import Message, Provenance, Role, as_messages, system
 from agentflow.messages.pairing import Pairing, pairing_of
 from agentflow.messages.part import ToolCall, ToolResult
+from agentflow.messages.sanitising import sanitise
 
 __all__ = ["MessageList"]
 
@@ -92,6 +93,11 @@ class MessageList(Sequence[Message]):
     def orphan_results(self) -> tuple[ToolResult, ...]:
         """The results of tool calls that are not there, in order."""
         return tuple(result for _, result in self.pairing.orphans)
+
+    @property
+    def is_legal(self) -> bool:
+        """Whether every vendor takes it as it is; `sanitise` makes of any list one that is."""
+        return not sanitise(self.messages).repairs
 
     @property
     def chars(self) -> int:
