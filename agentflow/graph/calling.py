@@ -10,7 +10,15 @@ from typing import Any
 
 from agentflow.graph.excerpt import excerpt
 
-__all__ = ["body_problem", "function_name", "is_async", "names_in", "takes", "takes_context"]
+__all__ = [
+    "body_problem",
+    "function_name",
+    "is_async",
+    "names_in",
+    "routine_of",
+    "takes",
+    "takes_context",
+]
 
 
 def function_name(function: object) -> str:
@@ -81,13 +89,19 @@ def body_problem(function: object) -> str | None:
     return None
 
 
-def names_in(function: object) -> frozenset[str]:
-    """The names that the code of a function looks up, in functions inside of it too; none where there is no code to see."""
+def routine_of(function: object) -> Any:
+    """The function that does the work: behind partials, and the method of an object that can be called."""
     while isinstance(function, functools.partial):
         function = function.func
-    if not inspect.isroutine(function):
-        function = getattr(type(function), "__call__", None)  # noqa: B004 - the method is wanted, not the answer
-    code = getattr(inspect.unwrap(function), "__code__", None) if callable(function) else None
+    if inspect.isroutine(function):
+        return function
+    return getattr(type(function), "__call__", None)  # noqa: B004 - the method is wanted, not the answer
+
+
+def names_in(function: object) -> frozenset[str]:
+    """The names that the code of a function looks up, in functions inside of it too; none where there is no code to see."""
+    inner = routine_of(function)
+    code = getattr(inspect.unwrap(inner), "__code__", None) if callable(inner) else None
     return _names_of(code) if isinstance(code, types.CodeType) else frozenset()
 
 

@@ -1,66 +1,65 @@
-"""Docstrings in Google's style: what a tool does, and what its parameters are."""
+"""Docstrings in the styles of Google, NumPy and Sphinx: what a tool does, and what its parameters are.
+
+They are read by griffe, in the style that it recognises. The text before the first section that tells of parameters, values
+or errors is what the tool does; the notes in it stay.
+"""
 
 from __future__ import annotations
 
 import inspect
-import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+import textwrap
+from dataclasses import dataclass, field
+from typing import Any
+
+from agentflow.graph.calling import routine_of
 
 __all__ = ["Docstring", "docstring_of"]
 
-_SECTION = re.compile(
-    r"(args|arguments|parameters|returns|return|raises|yields|yield|examples?|notes?|attributes|"
-    r"see also|references|todo|warnings?):\s*",
-    re.IGNORECASE,
-)
-_PARAMETERS = ("args", "arguments", "parameters")
-_ENTRY = re.compile(r"\*{0,2}(\w+)\s*(?:\([^)]*\))?\s*:\s*(.*)")
+_QUIET = {style: {"warnings": False} for style in ("google", "numpy", "sphinx")}
 
 
 @dataclass(frozen=True, slots=True)
 class Docstring:
     """What a docstring says: the text before its first section, and its parameters by name."""
 
-    description: str
-    parameters: dict[str, str]
+    description: str = ""
+    parameters: dict[str, str] = field(default_factory=dict)
 
 
 def docstring_of(function: object) -> Docstring:
-    """The docstring of a function, taken apart; empty when it has none."""
-    lines = (inspect.getdoc(function) or "").splitlines()
-    before: list[str] = []
-    parameters: dict[str, str] = {}
-    section: str | None = None
-    body: list[str] = []
-    for line in [*lines, "end:"]:
-        heading = _SECTION.fullmatch(line)
-        # Every section ends the one before it; the line added here ends the last one.
-        if heading or line == "end:":
-            if section in _PARAMETERS:
-                parameters.update(_entries(body))
-            section, body = (heading.group(1).lower() if heading else None), []
-        elif section is None:
-            before.append(line)
-        else:
-            body.append(line)
-    return Docstring("\n".join(before).strip(), parameters)
+    """The docstring of a function, taken apart; empty when it has none.
+
+    Behind a partial it is that of the function, and of an object that can be called that of `__call__`.
+    """
+    text = inspect.getdoc(routine_of(function)) or ""
+    # One paragraph has no sections: most tools need no parser.
+    if "\n" not in text:
+        return Docstring(text)
+    import griffe
+
+    read: Any = griffe.parse_auto
+    sections = read(griffe.Docstring(text), default="google", per_style_options=_QUIET)
+    described: dict[str, str] = {}
+    said: list[str] = []
+    over = False
+    for section in sections:
+        match section:
+            case griffe.DocstringSectionText() if not over:
+                said.append(section.value.strip("\n"))
+            case griffe.DocstringSectionAdmonition() if not over:
+                said.append(_note(section))
+            case griffe.DocstringSectionParameters():
+                over = True
+                for each in section.value:
+                    words = " ".join(each.description.split())
+                    described.setdefault(each.name.lstrip("*").strip(), words)
+            case _:
+                over = True
+    return Docstring("\n\n".join(filter(None, said)), described)
 
 
-def _entries(lines: list[str]) -> Iterator[tuple[str, str]]:
-    indent = min((_indent(line) for line in lines if line.strip()), default=0)
-    name, words = "", list[str]()
-    for line in lines:
-        entry = _ENTRY.fullmatch(line.strip()) if _indent(line) == indent else None
-        if entry:
-            if name:
-                yield name, " ".join(words)
-            name, words = entry.group(1), [entry.group(2)]
-        elif line.strip():
-            words.append(line.strip())
-    if name:
-        yield name, " ".join(words)
-
-
-def _indent(line: str) -> int:
-    return len(line) - len(line.lstrip())
+def _note(section: Any) -> str:
+    kind = str(section.value.kind).replace("-", " ").capitalize()
+    title = section.title or kind
+    head = title if title.lower().startswith(kind.lower()) else f"{kind}: {title}"
+    return f"{head.removesuffix(':')}:\n{textwrap.indent(section.value.contents, '    ')}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 import typing
 from collections.abc import Callable, Mapping
@@ -11,11 +10,11 @@ from typing import Annotated, Any, NotRequired, Required, get_args, get_origin
 
 import typing_extensions
 
+from agentflow.graph.calling import routine_of
 from agentflow.graph.contract import reason_of
 from agentflow.graph.frozen import freeze
 from agentflow.graph.typeddict import rebuilt
 from agentflow.tools.context import ToolContext
-from agentflow.tools.docstring import docstring_of
 
 __all__ = ["InputContract", "input_contract"]
 
@@ -63,19 +62,21 @@ class InputContract:
         return [named.pop(name) for name in self.positional], named
 
 
-def input_contract(function: Callable[..., Any], *, tool: str) -> InputContract:
+def input_contract(
+    function: Callable[..., Any], *, tool: str, described: Mapping[str, str]
+) -> InputContract:
     """The input contract of a function.
 
     Args:
         function: A function, a method or a callable object.
         tool: The tool's id, for errors.
+        described: What its docstring says of its parameters.
 
     Raises:
         TypeError: The signature is no contract: a parameter has no type, or is `*args` or `**kwargs`, or no JSON schema can
             be made of its type.
     """
     parameters, hints = _read(function, tool)
-    described = docstring_of(function).parameters
     fields: dict[str, Any] = {}
     defaults: dict[str, Any] = {}
     positional: list[str] = []
@@ -115,14 +116,9 @@ def input_contract(function: Callable[..., Any], *, tool: str) -> InputContract:
 def _read(
     function: Callable[..., Any], tool: str
 ) -> tuple[list[inspect.Parameter], dict[str, Any]]:
-    inner: Any = function
-    while isinstance(inner, functools.partial):
-        inner = inner.func
-    if not inspect.isroutine(inner):
-        inner = type(inner).__call__
     try:
         signature = inspect.signature(function)
-        hints = typing.get_type_hints(inner, include_extras=True)
+        hints = typing.get_type_hints(routine_of(function), include_extras=True)
     except Exception as error:
         # Resolving hints runs code of the author's module, which may raise whatever it likes.
         raise TypeError(

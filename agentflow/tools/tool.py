@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 import math
 import re
@@ -10,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, overload
 
-from agentflow.graph.calling import takes
+from agentflow.graph.calling import routine_of, takes
 from agentflow.graph.contract import ANY, Contract, reason_of
 from agentflow.graph.place import Place
 from agentflow.messages.tool_spec import ToolSpec
@@ -125,8 +124,8 @@ def tool(
     Args:
         fn: The function; every other parameter has a type.
         id: Letters, digits and `_ - .`, starting with a letter or `_`; default: the function's name.
-        description: What a model is told; default: the docstring up to its first section. The section `Args:` describes the
-            parameters.
+        description: What a model is told; default: the docstring up to its first section. Its section of parameters, in the
+            style of Google, NumPy or Sphinx, describes the parameters.
         authorize: `True`, `False`, or a function `(input, ctx)` or `(input)` that tells whether this call may be made.
         parallel: Whether other calls of the same answer may run at the same time.
         kind: What kind of tool it is, such as `read`; told to policies, checked by nobody.
@@ -170,11 +169,11 @@ def _make(
         )
     _check_options(name, authorize, timeout, retries)
     _check_approval(name, needs_approval, approval_timeout)
-    contract = input_contract(function, tool=name)
-    told = docstring_of(function).description if inspect.isroutine(function) else ""
+    told = docstring_of(function)
+    contract = input_contract(function, tool=name, described=told.parameters)
     return Tool(
         id=name,
-        description=told if description is None else description,
+        description=told.description if description is None else description,
         handler=function,
         input=contract,
         output=_output(name, contract.returns if output is None else output),
@@ -192,9 +191,7 @@ def _make(
 def _check_function(function: Any) -> None:
     if not callable(function) or isinstance(function, type):
         raise TypeError(f"{function!r} cannot be made a tool: give a typed function")
-    inner = function
-    while isinstance(inner, functools.partial):
-        inner = inner.func
+    inner = routine_of(function)
     if inspect.isgeneratorfunction(inner) or inspect.isasyncgenfunction(inner):
         raise TypeError(f"{inner.__name__} is a generator; a tool returns its value once")
 

@@ -12,7 +12,6 @@ import pytest
 from pydantic import BaseModel, Field, ValidationError
 
 from agentflow import Tool, ToolContext, Toolkit, tool
-from agentflow.tools.docstring import docstring_of
 
 
 class Level(enum.Enum):
@@ -27,6 +26,11 @@ class Place(TypedDict):
 class Window(BaseModel):
     start: int
     end: int = 9
+
+
+@dataclasses.dataclass
+class Size:
+    width: int
 
 
 @tool(kind="read")
@@ -288,28 +292,16 @@ def test_a_toolkit_holds_its_tools_and_what_a_model_must_know() -> None:
     assert isinstance(search, Tool)
 
 
-def test_a_docstring_is_taken_apart() -> None:
-    def plain() -> None:
-        """Do it: now.
+def test_objects_in_arguments_are_closed_too() -> None:
+    @tool
+    def order(where: Place, sizes: list[Size]) -> None: ...
 
-        With a second paragraph
-        of two lines.
-
-        Raises:
-            ValueError: Never.
-
-        Arguments:
-            *words: Many
-              words.
-
-              And a blank line.
-            last: The last: with a colon.
-        """
-
-    told = docstring_of(plain)
-    assert told.description == "Do it: now.\n\nWith a second paragraph\nof two lines."
-    assert told.parameters == {
-        "words": "Many words. And a blank line.",
-        "last": "The last: with a colon.",
-    }
-    assert docstring_of(lambda: 1).description == ""
+    assert order.input.accept({"where": {"town": "Ulm"}, "sizes": []})
+    for wrong in (
+        {"where": {"town": "Ulm", "twon": "Bonn"}, "sizes": []},
+        {"where": {"town": "Ulm"}, "sizes": [{"width": 1, "wdith": 2}]},
+    ):
+        with pytest.raises(ValidationError):
+            order.input.accept(wrong)
+    definitions = order.parameters["$defs"]
+    assert {each["additionalProperties"] for each in definitions.values()} == {False}
