@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from agentflow.errors import ContractError, UnknownTool
 from agentflow.graph.contract import contract_error
+from agentflow.messages.part import ToolCall
 from agentflow.messages.tool_spec import ToolSpec
 from agentflow.run.effects import Calls, emit, performing
 from agentflow.run.ports import Invocation, Receipt
@@ -21,7 +22,7 @@ from agentflow.tools.toolkit import Toolkit
 if TYPE_CHECKING:
     from agentflow.run.context import NodeContext
 
-__all__ = ["BoundTools", "Permit", "Tools", "tools_of"]
+__all__ = ["BoundTools", "Permit", "Tools", "tools_of", "unknown_tool"]
 
 
 def tools_of(tools: Iterable[Tool | Toolkit]) -> Tools:
@@ -60,6 +61,12 @@ def tools_of(tools: Iterable[Tool | Toolkit]) -> Tools:
     return Tools(found, tuple(instructions))
 
 
+def unknown_tool(id: str, known: Iterable[str]) -> UnknownTool:
+    """The error that tells which tools there are."""
+    listed = ", ".join(map(repr, known)) or "none"
+    return UnknownTool(id, f"there is no tool {id!r}; the tools are: {listed}")
+
+
 class Tools:
     """Every tool that the nodes of an engine may call. What is not in here does not exist.
 
@@ -85,8 +92,7 @@ class Tools:
         """
         tool = self._tools.get(id)
         if tool is None:
-            listed = ", ".join(map(repr, self._tools)) or "none"
-            raise UnknownTool(id, f"there is no tool {id!r}; the tools are: {listed}")
+            raise unknown_tool(id, self._tools)
         return tool
 
     def specs(self, names: Iterable[str] | None = None) -> tuple[ToolSpec, ...]:
@@ -175,15 +181,15 @@ class BoundTools:
         if call_id is None:
             key = self._calls.key((tool_id, input or {}))
         else:
-            key = ctx.effect_key(f"tool:{ctx.attempt}:{call_id}")
+            key = self._proposed(call_id)
         try:
             tool = self._tools.find(tool_id)
             permit = Permit(tool, input or {}, input or {}, _parsed(tool, input), key, call_id)
         except (UnknownTool, ContractError) as error:
-            self._tell_refused(tool_id, key, type(error).__name__, str(error))
+            self._tell_refused(tool_id, key, error)
             raise
         # What has been done is not asked for again: a policy of today cannot undo it.
-        if ctx.record.find(key) is None:
+        if not self.is_settled(permit):
             await authorize(tool, permit.input, self._context(permit, 0))
         return permit
 
@@ -195,7 +201,7 @@ class BoundTools:
             ContractError: The arguments that the answer gives are not the tool's.
         """
         tool = permit.tool
-        if self._ctx.record.find(permit.key) is not None:
+        if self.is_settled(permit):
             return permit
         told = self._context(permit, 0)
         if not await wants_approval(tool, permit.given, permit.input, told):
@@ -208,18 +214,40 @@ class BoundTools:
         await authorize(tool, changed.input, self._context(changed, 0))
         return changed
 
-    def refuse(self, tool_id: str, call_id: str, reason: str) -> None:
-        """Tell of a proposed call that could not even be read."""
-        key = self._ctx.effect_key(f"tool:{self._ctx.attempt}:{call_id}")
-        self._tell_refused(tool_id, key, ContractError.__name__, reason)
+    def is_settled(self, permit: Permit) -> bool:
+        """Whether the call was made before, and what came of it is recorded."""
+        find = self._ctx.record.find
+        return find(permit.key) is not None or find(self.failure_key(permit)) is not None
 
-    def _tell_refused(self, tool_id: str, key: str, error: str, message: str) -> None:
-        data = {"tool": tool_id, "error": error, "message": message, "again": False}
-        emit(self._ctx, "tool.failed", data=data, call_id=key)
+    def failure_key(self, permit: Permit) -> str:
+        """The key under which it is recorded that a proposed call has failed."""
+        return f"{permit.key}:failed"
 
-    async def perform(self, permit: Permit) -> Receipt:
-        """Make an authorised call; raises what `invoke` raises from the handler on."""
+    def refuse(self, call: ToolCall, error: Exception) -> None:
+        """Tell of a proposed call that could not be read, or must not be made at all."""
+        self._tell_refused(call.name, self._proposed(call.id), error)
+
+    def _proposed(self, call_id: str) -> str:
+        return self._ctx.effect_key(f"tool:{self._ctx.attempt}:{call_id}")
+
+    def _tell_refused(self, tool_id: str, key: str, error: Exception) -> None:
+        told = {"error": type(error).__name__, "message": str(error), "again": False}
+        emit(self._ctx, "tool.failed", data={"tool": tool_id, **told}, call_id=key)
+
+    async def perform(self, permit: Permit, *, begin: Callable[[], None] | None = None) -> Receipt:
+        """Make an authorised call; raises what `invoke` raises from the handler on.
+
+        Args:
+            permit: The call.
+            begin: Called when a try begins; not when the call was made before.
+        """
         ctx, tool = self._ctx, permit.tool
+
+        def context_of(attempt: int) -> ToolContext:
+            if begin is not None:
+                begin()
+            return self._context(permit, attempt)
+
         # What was asked for, and not what somebody has made of it: the record is found again by that.
         request = (tool.id, dict(permit.asked))
         async with performing(ctx, "tool", permit.key, request) as performance:
@@ -229,7 +257,7 @@ class BoundTools:
                     tool,
                     permit.given,
                     permit.input,
-                    lambda number: self._context(permit, number),
+                    context_of,
                     performance,
                 )
                 invocation = Invocation(

@@ -42,7 +42,7 @@ async def handle(
         tool: The tool.
         given: Its arguments as they were given: every further try starts from them, whatever the last one did to its own.
         input: The same, validated.
-        make: Makes the context of a try.
+        make: Makes the context of a try, which begins with that; a try that cannot be paid for has none.
         performance: The effect that the call is.
 
     Raises:
@@ -52,10 +52,10 @@ async def handle(
     """
     tries = tool.retries + 1
     for attempt in range(1, tries + 1):
-        ctx = make(attempt)
         if attempt > 1:
             input = tool.input.accept(given)
         performance.spend("tool_calls")
+        ctx = make(attempt)
         _emit(ctx, "tool.started", {"try": attempt}, content=input)
         try:
             value = await _within_time(tool, input, ctx)

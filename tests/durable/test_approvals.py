@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from agentflow import (
+    Budget,
     CancelSignal,
     Engine,
     NodeContext,
@@ -174,6 +175,36 @@ async def test_calls_beside_a_question_are_made_once_those_that_failed_too() -> 
     ]
     assert desk.bank.done == {"look this": 1, "look nothing": 1, "pay ada 1": 1}
     assert run.ledger.used("tool_calls") == 3
+
+
+@pytest.mark.case("P085", "P088")
+async def test_a_call_that_failed_beside_a_question_is_not_counted_again_nor_judged_again() -> None:
+    bank, store, allowed = Bank(), MemoryStore(), [True]
+    model = scripted(calls(call("look", at="nothing"), call("pay", to="ada", amount=1)), "done")
+
+    def judge(tool: Tool, input: Any, ctx: Any) -> bool:
+        return tool.id == "pay" or allowed[0]
+
+    async with Engine(
+        build_loop(),
+        store=store,
+        model=model,
+        tools=bank.tools(),
+        authorize=judge,
+        budget=Budget(tool_calls=2),
+    ) as engine:
+        with pytest.raises(RunSuspended) as caught:
+            await engine.run({"messages": "go"}, run_id="r")
+        allowed[0] = False
+        (request,) = caught.value.requests
+        async with engine.reopen("r", {request.id: True}) as run:
+            await run.settled()
+    assert [text for _, text, _ in results(run)] == [
+        "Error: tool 'look' failed: ValueError: there is nothing",
+        "paid ada 1",
+    ]
+    assert bank.done == {"look nothing": 1, "pay ada 1": 1}
+    assert run.ledger.used("tool_calls") == 2
 
 
 @pytest.mark.case("P065")

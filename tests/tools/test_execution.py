@@ -16,12 +16,15 @@ from agentflow import (
     DeliveryError,
     Engine,
     RunCancelled,
+    RunSuspended,
     tool,
 )
 from agentflow.messages import Message, ToolCall
 from agentflow.run.decide import Bail
+from agentflow.stores.memory import MemoryStore
 from agentflow.testing import FactRecorder, fake_context
-from agentflow.tools.execution import result_text, run_calls
+from agentflow.tools.execution import run_calls
+from agentflow.tools.results import CallResults, result_text
 from tests.models.kit import asking
 
 
@@ -248,6 +251,73 @@ async def test_calls_that_are_never_made_need_no_budget() -> None:
     ctx = fake_context(tools=[echo, forbidden], budget=Budget(tool_calls=1))
     results = await run_calls(ctx, calls(("echo", {"word": "a"}), "forbidden", "nothing"))
     assert [is_error for _, is_error, _ in told(results)] == [False, True, True]
+
+
+@pytest.mark.rule("R238", "R309")
+async def test_a_tool_that_the_model_was_not_offered_is_not_called() -> None:
+    stage, recorder = Stage(), FactRecorder()
+    ctx = fake_context(tools=[stage.tool("a"), stage.tool("b")], observers=[recorder])
+    results = told(await run_calls(ctx, calls("a", "b"), offered=["a"]))
+    assert results[0] == ("c1", False, "a")
+    assert results[1] == ("c2", True, "Error: there is no tool 'b'; the tools are: 'a'")
+    assert stage.log == ["a starts", "a ends"]
+    (refused,) = [fact for fact in recorder.facts if fact.kind == "tool.failed"]
+    assert (refused.data["tool"], refused.data["error"]) == ("b", "UnknownTool")
+
+
+async def test_a_tool_that_asks_something_itself_waits_until_the_others_have_settled() -> None:
+    ended: list[str] = []
+
+    @tool
+    async def asks(ctx: Any) -> str:
+        answer: str = await ctx.node.suspend("colour")
+        return answer
+
+    @tool
+    async def works(name: str) -> str:
+        for _ in range(3):
+            await anyio.lowlevel.checkpoint()
+        ended.append(name)
+        return name
+
+    proposed = calls(("works", {"name": "a"}), "asks", ("works", {"name": "b"}))
+
+    async def ask(ctx: Any) -> list[Message]:
+        return await run_calls(ctx, proposed)
+
+    engine = Engine(asking(ask), tools=[asks, works], store=MemoryStore())
+    async with engine:
+        with pytest.raises(RunSuspended) as caught:
+            await engine.run({}, run_id="r")
+        (request,) = caught.value.requests
+        assert (request.key, sorted(ended)) == ("colour", ["a", "b"])
+        results = await engine.resume("r", "red")
+    assert [text for _, _, text in told(results)] == ["a", "red", "b"]
+    assert sorted(ended) == ["a", "b"]
+
+
+async def test_the_results_so_far_can_be_told_when_the_calls_were_cut_short() -> None:
+    @tool
+    async def enough(ctx: Any) -> None:
+        ctx.bail("early")
+
+    @tool
+    async def forever() -> None:
+        await anyio.sleep_forever()
+
+    @tool(parallel=False)
+    async def later() -> None: ...
+
+    results = CallResults(calls(("echo", {"word": "a"}), "forever", "enough", "later", "nothing"))
+    ctx = fake_context(tools=[echo, enough, forever, later])
+    with pytest.raises(Bail):
+        await run_calls(ctx, results)
+    assert [call.name for call in results.open] == ["forever", "enough", "later"]
+    texts = [text for _, _, text in told(results.messages("the run was ended"))]
+    at_work = "Error: the run was ended while it was at work; it may have taken effect or not"
+    assert texts[:3] == ["a", at_work, at_work]
+    assert texts[3] == "Error: the run was ended; nothing was executed"
+    assert texts[4].startswith("Error: there is no tool 'nothing'")
 
 
 async def test_two_calls_of_one_id_are_refused() -> None:

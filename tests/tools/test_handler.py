@@ -170,3 +170,16 @@ async def test_a_tool_can_end_the_run_with_a_value() -> None:
 
     assert await asking(ask).run({}, tools=[enough]) == "early"
     assert LOG == ["enough"]
+
+
+@pytest.mark.case("P103")
+async def test_a_plain_tool_can_run_another_workflow_to_its_end() -> None:
+    async def upper(ctx: Any) -> str:
+        return "A"
+
+    @tool
+    def nested() -> str:
+        answer: str = asking(upper).run_sync({})
+        return answer
+
+    assert (await fake_context(tools=[nested]).tools.invoke("nested")).value == "A"

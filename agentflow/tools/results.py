@@ -1,0 +1,90 @@
+"""The results of the tool calls of one answer, while they come in: whatever happens, there is one for each call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from agentflow.errors import ContractError
+from agentflow.messages.message import Message, tool_result
+from agentflow.messages.part import ToolCall
+
+__all__ = ["CallResults", "result_text"]
+
+
+class CallResults:
+    """What came of the calls of one answer so far.
+
+    A conversation in which a call has no result is refused by the vendors of models. Where the calls were cut short, by a cancel,
+    a limit or a bail, `messages` gives one for each all the same:
+
+    ::
+
+        results = CallResults(answer.tool_calls)
+        try:
+            await run_calls(ctx, results)
+        finally:
+            told = results.messages("the run was cancelled")
+
+    Args:
+        calls: The calls, in the order in which the model has made them.
+
+    Raises:
+        ContractError: Two calls have the same id.
+    """
+
+    __slots__ = ("_begun", "_results", "calls")
+
+    def __init__(self, calls: Sequence[ToolCall]) -> None:
+        self.calls = tuple(calls)
+        self._results: dict[str, Message] = {}
+        self._begun: set[str] = set()
+        seen: set[str] = set()
+        for call in self.calls:
+            if call.id in seen:
+                raise ContractError(f"two tool calls of one answer have the id {call.id!r}")
+            seen.add(call.id)
+
+    def begin(self, call: ToolCall) -> None:
+        """Say that a call is being made."""
+        self._begun.add(call.id)
+
+    def succeed(self, call: ToolCall, value: Any) -> None:
+        """Say what a call gave."""
+        self._results[call.id] = tool_result(call, result_text(value))
+
+    def fail(self, call: ToolCall, text: str) -> None:
+        """Say why a call gave nothing."""
+        self._results[call.id] = _failed(call, text)
+
+    @property
+    def open(self) -> tuple[ToolCall, ...]:
+        """The calls that have no result yet."""
+        return tuple(call for call in self.calls if call.id not in self._results)
+
+    def messages(self, reason: str = "the call was not made") -> list[Message]:
+        """One result for each call, in their order.
+
+        Args:
+            reason: What has cut short the calls that have no result, for the model to read. One that had begun is told from one
+                that never did: it may have taken effect.
+        """
+        return [self._results.get(call.id) or self._cut_short(call, reason) for call in self.calls]
+
+    def _cut_short(self, call: ToolCall, reason: str) -> Message:
+        if call.id in self._begun:
+            return _failed(call, f"{reason} while it was at work; it may have taken effect or not")
+        return _failed(call, f"{reason}; nothing was executed")
+
+
+def _failed(call: ToolCall, text: str) -> Message:
+    return tool_result(call, f"Error: {text}", is_error=True)
+
+
+def result_text(value: Any) -> str:
+    """A tool's value as a model gets to read it: text as it is, everything else as JSON."""
+    if isinstance(value, str):
+        return value
+    from pydantic_core import to_json
+
+    return to_json(value, fallback=repr).decode()
