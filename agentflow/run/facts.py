@@ -54,6 +54,7 @@ FACT_KINDS: Final[Mapping[str, str]] = {
     "tool.completed": "A tool call ended well. Data: `tool`. Content: the value.",
     "tool.failed": "A tool call, or a try of it, failed. Data: `tool`, `error`, `message`, `again` if another try follows.",
     "tool.denied": "A tool call was not authorised. Data: `tool`, `reason`.",
+    "tool.repeated": "A model made the same call once more, and is warned. Data: `tool`, `times`, `stop` (the call that ends the run).",
     "effect.replayed": "An effect of this visit was answered from its record. Data: `kind`, `key`.",
     "limit.reached": "A limit was reached. Data: `limit`, `allowed`, `used`, `handler` if a node takes over.",
     "thread.abandoned": "A body ignored the cancel or its timeout and was left behind; its result is dropped.",

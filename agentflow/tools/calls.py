@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from agentflow.errors import ContractError, UnknownTool
 from agentflow.graph.contract import contract_error
-from agentflow.messages.part import ToolCall
 from agentflow.messages.tool_spec import ToolSpec
 from agentflow.run.effects import Calls, emit, performing
 from agentflow.run.ports import Invocation, Receipt
@@ -181,7 +180,7 @@ class BoundTools:
         if call_id is None:
             key = self._calls.key((tool_id, input or {}))
         else:
-            key = self._proposed(call_id)
+            key = self.key_of(call_id)
         try:
             tool = self._tools.find(tool_id)
             permit = Permit(tool, input or {}, input or {}, _parsed(tool, input), key, call_id)
@@ -223,11 +222,18 @@ class BoundTools:
         """The key under which it is recorded that a proposed call has failed."""
         return f"{permit.key}:failed"
 
-    def refuse(self, call: ToolCall, error: Exception) -> None:
-        """Tell of a proposed call that could not be read, or must not be made at all."""
-        self._tell_refused(call.name, self._proposed(call.id), error)
+    def refuse(self, tool_id: str, call_id: str, reason: str) -> None:
+        """Tell of a proposed call that could not even be read."""
+        self._tell_refused(tool_id, self.key_of(call_id), ContractError(reason))
 
-    def _proposed(self, call_id: str) -> str:
+    def unknown(self, tool_id: str, call_id: str, known: Iterable[str]) -> UnknownTool:
+        """Tell of a proposed call of a tool that is not there for whoever calls; gives the error for it."""
+        error = unknown_tool(tool_id, known)
+        self._tell_refused(tool_id, self.key_of(call_id), error)
+        return error
+
+    def key_of(self, call_id: str) -> str:
+        """The key of a call that the model has named."""
         return self._ctx.effect_key(f"tool:{self._ctx.attempt}:{call_id}")
 
     def _tell_refused(self, tool_id: str, key: str, error: Exception) -> None:

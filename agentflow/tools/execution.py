@@ -12,18 +12,19 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from agentflow.errors import ContractError, OutputInvalid, ToolError, UnknownTool
+from agentflow.errors import BudgetExceeded, ContractError, OutputInvalid, ToolError
 from agentflow.messages.message import Message
 from agentflow.messages.part import ToolCall
 from agentflow.run.decide import Suspend, unwrapped
-from agentflow.run.effects import check, keep
-from agentflow.tools.calls import BoundTools, Permit, unknown_tool
-from agentflow.tools.results import CallResults
+from agentflow.run.effects import check, emit, emit_limit, keep
+from agentflow.tools.calls import BoundTools, Permit
+from agentflow.tools.repeats import RepeatLimit, repeats
+from agentflow.tools.results import CallResults, result_text
 
 if TYPE_CHECKING:
     from agentflow.run.context import NodeContext
 
-__all__ = ["run_calls"]
+__all__ = ["result_text", "run_calls"]
 
 
 async def run_calls(
@@ -31,6 +32,8 @@ async def run_calls(
     calls: Sequence[ToolCall] | CallResults,
     *,
     offered: Collection[str] | None = None,
+    repeat_limit: RepeatLimit | None = None,
+    history: Sequence[Message] = (),
 ) -> list[Message]:
     """Carry out the tool calls of a whole answer, and return one result message for each, in their order.
 
@@ -42,17 +45,21 @@ async def run_calls(
         calls: The calls; or where their results are to come in, for a caller who wants them however this ends.
         offered: The ids of the tools that the model was offered; default: all tools of the engine. Calls of others become
             results that say so.
+        repeat_limit: How often the model may make the same call; default: as often as it likes.
+        history: The conversation before the answer, from which that is known.
 
     Raises:
         Suspend: Some calls wait, for an approval or for what they have asked themselves; all others have been made, and are
             not made again.
-        BudgetExceeded: The calls are more than what is left; none of them was started.
+        BudgetExceeded: The calls are more than what is left, or one was made too often; none of them was started.
         RunCancelled: The run was cancelled.
         ContractError: Two calls have the same id.
         BaseException: What else ends the run, such as a bail; the other calls were cancelled and have ended.
     """
     results = calls if isinstance(calls, CallResults) else CallResults(calls)
     batch = _Batch(ctx, results, offered)
+    if repeat_limit is not None:
+        batch.look_for_repeats(repeat_limit, history)
     ready = [item for call in results.calls if (item := await batch.prepared(call))]
     fresh = sum(not batch.tools.is_settled(item.permit) for item in ready)
     if fresh:
@@ -102,20 +109,31 @@ class _Batch:
         self._results = results
         self._offered = offered
 
+    def look_for_repeats(self, limit: RepeatLimit, history: Sequence[Message]) -> None:
+        """Have the model warned of calls that it makes again and again; raises when one is made too often."""
+        calls = self._results.calls
+        for call, times in zip(calls, repeats(history, calls), strict=True):
+            try:
+                warning = limit.warning(call, times)
+            except BudgetExceeded as error:
+                emit_limit(self._ctx, error)
+                raise
+            if warning is not None:
+                self._results.warn(call, warning)
+                told = {"tool": call.name, "times": times, "stop": limit.stop}
+                emit(self._ctx, "tool.repeated", data=told, call_id=self.tools.key_of(call.id))
+
     async def prepared(self, call: ToolCall) -> _Ready | None:
         """The call with its permit; one that has none gets the result that tells the model why."""
-        try:
-            if call.error is not None:
-                raise ContractError(
-                    f"{call.error}; nothing was executed, call again with a JSON object"
-                )
-            if self._offered is not None and call.name not in self._offered:
-                raise unknown_tool(call.name, self._offered)
-        except (UnknownTool, ContractError) as error:
-            self.tools.refuse(call, error)
-            self._results.fail(call, str(error))
+        if call.error is not None:
+            self.tools.refuse(call.name, call.id, call.error)
+            self._results.fail(
+                call, f"{call.error}; nothing was executed, call again with a JSON object"
+            )
             return None
         try:
+            if self._offered is not None and call.name not in self._offered:
+                raise self.tools.unknown(call.name, call.id, self._offered)
             permit = await self.tools.prepare(call.name, call.arguments, call_id=call.id)
         except (ToolError, ContractError) as error:
             self._results.fail(call, str(error))

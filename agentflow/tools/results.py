@@ -33,17 +33,22 @@ class CallResults:
         ContractError: Two calls have the same id.
     """
 
-    __slots__ = ("_begun", "_results", "calls")
+    __slots__ = ("_begun", "_results", "_warnings", "calls")
 
     def __init__(self, calls: Sequence[ToolCall]) -> None:
         self.calls = tuple(calls)
         self._results: dict[str, Message] = {}
         self._begun: set[str] = set()
+        self._warnings: dict[str, str] = {}
         seen: set[str] = set()
         for call in self.calls:
             if call.id in seen:
                 raise ContractError(f"two tool calls of one answer have the id {call.id!r}")
             seen.add(call.id)
+
+    def warn(self, call: ToolCall, warning: str) -> None:
+        """Have something said beside the result of a call, whatever that will be."""
+        self._warnings[call.id] = f"\n\n{warning}"
 
     def begin(self, call: ToolCall) -> None:
         """Say that a call is being made."""
@@ -51,11 +56,12 @@ class CallResults:
 
     def succeed(self, call: ToolCall, value: Any) -> None:
         """Say what a call gave."""
-        self._results[call.id] = tool_result(call, result_text(value))
+        text = result_text(value)
+        self._results[call.id] = tool_result(call, f"{text}{self._warnings.get(call.id, '')}")
 
     def fail(self, call: ToolCall, text: str) -> None:
         """Say why a call gave nothing."""
-        self._results[call.id] = _failed(call, text)
+        self._results[call.id] = _failed(call, f"{text}{self._warnings.get(call.id, '')}")
 
     @property
     def open(self) -> tuple[ToolCall, ...]:
