@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 from agentflow.errors import ContractError, UnknownTool
 from agentflow.graph.contract import contract_error
 from agentflow.messages.tool_spec import ToolSpec
-from agentflow.run.effects import Calls, emit, performing
+from agentflow.run.effects import Calls, Performance, emit, performing
 from agentflow.run.ports import Invocation, Receipt
 from agentflow.tools.approval import approve, wants_approval
 from agentflow.tools.authorization import authorize
+from agentflow.tools.cache import RunCache, cache_of, key_in_cache
 from agentflow.tools.context import ToolContext
 from agentflow.tools.handler import handle, tell_completed, tell_failed
 from agentflow.tools.tool import Tool
@@ -241,47 +242,76 @@ class BoundTools:
         emit(self._ctx, "tool.failed", data={"tool": tool_id, **told}, call_id=key)
 
     async def perform(self, permit: Permit, *, begin: Callable[[], None] | None = None) -> Receipt:
-        """Make an authorised call; raises what `invoke` raises from the handler on.
+        """Make an authorised call, or answer it from the cache; raises what `invoke` raises from the handler on.
 
         Args:
             permit: The call.
             begin: Called when a try begins; not when the call was made before.
         """
-        ctx, tool = self._ctx, permit.tool
+        # What was asked for, and not what somebody has made of it: the record is found again by that.
+        request = (permit.tool.id, dict(permit.asked))
+        like = key_in_cache(permit.tool, permit.input)
+        async with performing(self._ctx, "tool", permit.key, request) as performance:
+            if performance.recorded:
+                if like is not None:
+                    self._cache.keep(like, performance.value.value)
+            elif like is None:
+                await self._make(permit, performance, begin)
+            else:
+                async with self._cache.lock(like):
+                    if like in self._cache:
+                        await self._answer(permit, performance, self._cache.value(like))
+                    else:
+                        await self._make(permit, performance, begin)
+                        self._cache.keep(like, performance.value.value)
+            receipt: Receipt = performance.value
+            return receipt
 
+    async def _make(
+        self, permit: Permit, performance: Performance, begin: Callable[[], None] | None
+    ) -> None:
         def context_of(attempt: int) -> ToolContext:
             if begin is not None:
                 begin()
             return self._context(permit, attempt)
 
-        # What was asked for, and not what somebody has made of it: the record is found again by that.
-        request = (tool.id, dict(permit.asked))
-        async with performing(ctx, "tool", permit.key, request) as performance:
-            if not performance.recorded:
-                began = ctx.run.monotonic()
-                value = await handle(
-                    tool,
-                    permit.given,
-                    permit.input,
-                    context_of,
-                    performance,
-                )
-                invocation = Invocation(
-                    id=permit.key,
-                    kind="tool",
-                    name=tool.id,
-                    node_id=ctx.node_id,
-                    seconds=ctx.run.monotonic() - began,
-                )
-                told = self._context(permit, 0)
-                try:
-                    await performance.keep(Receipt(value, invocation))
-                except BaseException as error:
-                    tell_failed(told, error)
-                    raise
-                tell_completed(told, value)
-            receipt: Receipt = performance.value
-            return receipt
+        began = self._ctx.run.monotonic()
+        value = await handle(permit.tool, permit.given, permit.input, context_of, performance)
+        seconds = self._ctx.run.monotonic() - began
+        told = self._context(permit, 0)
+        try:
+            await performance.keep(Receipt(value, self._invocation(permit, seconds=seconds)))
+        except BaseException as error:
+            tell_failed(told, error)
+            raise
+        tell_completed(told, value)
+
+    async def _answer(self, permit: Permit, performance: Performance, value: Any) -> None:
+        await performance.keep(Receipt(value, self._invocation(permit, tries=0)))
+        tell_completed(self._context(permit, 0), value, cached=True)
+
+    def _invocation(self, permit: Permit, *, seconds: float = 0.0, tries: int = 1) -> Invocation:
+        return Invocation(
+            id=permit.key,
+            kind="tool",
+            name=permit.tool.id,
+            node_id=self._ctx.node_id,
+            seconds=seconds,
+            tries=tries,
+        )
+
+    def still_to_make(self, permits: Iterable[Permit]) -> int:
+        """How many handlers must be called for these calls, further tries not counted."""
+        to_make: set[object] = set()
+        for permit in permits:
+            like = key_in_cache(permit.tool, permit.input)
+            if not self.is_settled(permit) and (like is None or like not in self._cache):
+                to_make.add(like or permit)
+        return len(to_make)
+
+    @property
+    def _cache(self) -> RunCache:
+        return cache_of(self._ctx.run)
 
     def _context(self, permit: Permit, attempt: int) -> ToolContext:
         return ToolContext(

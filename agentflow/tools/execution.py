@@ -61,7 +61,7 @@ async def run_calls(
     if repeat_limit is not None:
         batch.look_for_repeats(repeat_limit, history)
     ready = [item for call in results.calls if (item := await batch.prepared(call))]
-    fresh = sum(not batch.tools.is_settled(item.permit) for item in ready)
+    fresh = batch.tools.still_to_make(item.permit for item in ready)
     if fresh:
         check(ctx, "tool_calls", fresh)
     agreed = [made for item in ready if (made := await batch.approved(item))]

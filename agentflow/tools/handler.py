@@ -83,9 +83,9 @@ def tell_failed(ctx: ToolContext, error: BaseException, *, again: bool = False) 
     _emit(ctx, "tool.failed", data)
 
 
-def tell_completed(ctx: ToolContext, value: Any) -> None:
-    """Tell that a call ended well."""
-    _emit(ctx, "tool.completed", {}, content=value)
+def tell_completed(ctx: ToolContext, value: Any, *, cached: bool = False) -> None:
+    """Tell that a call ended well; `cached` if an earlier call has given the value."""
+    _emit(ctx, "tool.completed", {"cached": True} if cached else {}, content=value)
 
 
 def _emit(ctx: ToolContext, kind: str, data: dict[str, Any], content: Any = None) -> None:

@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, overload
+from typing import Any, Literal, get_args, overload
 
 from agentflow.graph.calling import routine_of, takes
 from agentflow.graph.contract import ANY, Contract, reason_of
@@ -16,10 +16,13 @@ from agentflow.messages.tool_spec import ToolSpec
 from agentflow.tools.docstring import docstring_of
 from agentflow.tools.signature import InputContract, input_contract
 
-__all__ = ["NeedsApproval", "OwnAuthorize", "Tool", "tool"]
+__all__ = ["Cached", "NeedsApproval", "OwnAuthorize", "Tool", "tool"]
 
 OwnAuthorize = bool | Callable[..., bool | Awaitable[bool]]
 """A tool's own authorisation: a verdict, or a function `(input, ctx)` or `(input)` that gives one; plain or async."""
+
+Cached = Literal["run"]
+"""How long what a tool gave is used again for the same arguments: as long as the run goes on in memory."""
 
 NeedsApproval = bool | Callable[..., bool | Awaitable[bool]]
 """Whether calls need an approval: a verdict, or a function of the arguments that gives one; plain or async."""
@@ -44,6 +47,7 @@ class Tool:
         retries: How many further tries follow a failed one.
         needs_approval: Whether a person must agree to each call; or a function of the arguments that says so.
         approval_timeout: Seconds after which a call that nobody has agreed to is refused.
+        cache: How long a value is used again for the same arguments.
         spec: What a model is told of it.
     """
 
@@ -59,6 +63,7 @@ class Tool:
     retries: int = 0
     needs_approval: NeedsApproval = False
     approval_timeout: float | None = None
+    cache: Cached | None = None
     place: Place = field(default_factory=Place)
     spec: ToolSpec = field(init=False)
     authorize_takes_context: bool = field(init=False)
@@ -96,6 +101,7 @@ def tool(
     retries: int = 0,
     needs_approval: NeedsApproval = False,
     approval_timeout: float | None = None,
+    cache: Cached | None = None,
     output: Any = None,
 ) -> Tool: ...
 @overload
@@ -111,6 +117,7 @@ def tool(
     retries: int = 0,
     needs_approval: NeedsApproval = False,
     approval_timeout: float | None = None,
+    cache: Cached | None = None,
     output: Any = None,
 ) -> Callable[[Callable[..., Any]], Tool]: ...
 def tool(
@@ -134,6 +141,7 @@ def tool(
         needs_approval: `True`, or a function of the arguments (plain or async): the run is suspended until a person has agreed.
             If the function raises, or gives anything but `False`, approval is needed.
         approval_timeout: Seconds after which a call that nobody has agreed to is refused.
+        cache: `"run"`: what the tool gave is used again in the same run for the same arguments, and counts as no call.
         output: The type of its value; default: what the function says it returns, or anything.
 
     Raises:
@@ -157,6 +165,7 @@ def _make(
     retries: int = 0,
     needs_approval: NeedsApproval = False,
     approval_timeout: float | None = None,
+    cache: Cached | None = None,
     output: Any = None,
 ) -> Tool:
     if isinstance(function, Tool):
@@ -169,6 +178,8 @@ def _make(
         )
     _check_options(name, authorize, timeout, retries)
     _check_approval(name, needs_approval, approval_timeout)
+    if cache is not None and cache not in get_args(Cached):
+        raise ValueError(f"tool {name!r}: cache={cache!r}; it is 'run' or nothing")
     told = docstring_of(function)
     contract = input_contract(function, tool=name, described=told.parameters)
     return Tool(
@@ -184,6 +195,7 @@ def _make(
         retries=retries,
         needs_approval=needs_approval,
         approval_timeout=approval_timeout,
+        cache=cache,
         place=_place_of(function),
     )
 
