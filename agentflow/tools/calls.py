@@ -35,30 +35,36 @@ def tools_of(tools: Iterable[Tool | Toolkit]) -> Tools:
     found: dict[str, Tool] = {}
     sources: dict[str, str] = {}
     instructions: list[str] = []
+    chosen: list[Toolkit] = []
     for item in tools:
-        if isinstance(item, Toolkit):
-            members, source = (
-                item.tools,
-                f" in toolkit {item.name!r}" if item.name else " in a toolkit",
+        if isinstance(item, Toolkit) and item.choose is not None:
+            chosen.append(item)
+            continue
+        if not isinstance(item, Toolkit):
+            _join(found, sources, (item,), "")
+            continue
+        _join(found, sources, item.tools, f" in {item.label}")
+        if item.instructions:
+            instructions.append(item.instructions)
+    return Tools(found, tuple(instructions), tuple(chosen))
+
+
+def _join(
+    found: dict[str, Tool], sources: dict[str, str], members: Iterable[Tool], source: str
+) -> None:
+    for tool in members:
+        if not isinstance(tool, Tool):
+            raise TypeError(
+                f"{tool!r}{source} is no tool: its input has no contract; make it with @tool from a typed function"
             )
-            if item.instructions:
-                instructions.append(item.instructions)
-        else:
-            members, source = (item,), ""
-        for tool in members:
-            if not isinstance(tool, Tool):
-                raise TypeError(
-                    f"{tool!r}{source} is no tool: its input has no contract; make it with @tool from a typed function"
-                )
-            where = f"{tool.place}{source}"
-            if tool.id in found and found[tool.id] is not tool:
-                raise ValueError(
-                    f"two tools have the id {tool.id!r}: one from {sources[tool.id]} and one from {where}; "
-                    f"give one of them another: tool(…, id='…')"
-                )
-            found[tool.id] = tool
-            sources[tool.id] = where
-    return Tools(found, tuple(instructions))
+        where = f"{tool.place}{source}"
+        if tool.id in found and found[tool.id] is not tool:
+            raise ValueError(
+                f"two tools have the id {tool.id!r}: one from {sources[tool.id]} and one from {where}; "
+                f"give one of them another: tool(…, id='…')"
+            )
+        found[tool.id] = tool
+        sources[tool.id] = where
 
 
 def unknown_tool(id: str, known: Iterable[str]) -> UnknownTool:
@@ -74,15 +80,39 @@ class Tools:
     unless the engine has a policy, or requires that there is one.
     """
 
-    __slots__ = ("_tools", "instructions")
+    __slots__ = ("_chosen", "_tools", "instructions")
 
-    def __init__(self, tools: Mapping[str, Tool], instructions: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        tools: Mapping[str, Tool],
+        instructions: tuple[str, ...] = (),
+        chosen: tuple[Toolkit, ...] = (),
+    ) -> None:
         self._tools = tools
         self.instructions = instructions
+        self._chosen = chosen
 
     def bind(self, ctx: NodeContext) -> BoundTools:
-        """The tools, tied to the cancel, the budget and the facts of one visit."""
-        return BoundTools(self, ctx)
+        """The tools, tied to the cancel, the budget and the facts of one visit.
+
+        Raises:
+            ContractError: What a toolkit chooses for the visit are no tools, or two of them have the same id.
+        """
+        return BoundTools(self._seen_by(ctx) if self._chosen else self, ctx)
+
+    def _seen_by(self, ctx: NodeContext) -> Tools:
+        found = dict(self._tools)
+        sources = {tool.id: str(tool.place) for tool in found.values()}
+        instructions = list(self.instructions)
+        for toolkit in self._chosen:
+            members = toolkit.tools_for(ctx)
+            try:
+                _join(found, sources, members, f" in {toolkit.label}")
+            except (TypeError, ValueError) as error:
+                raise ContractError(f"the tools of node {ctx.node_id!r}: {error}") from error
+            if members and toolkit.instructions:
+                instructions.append(toolkit.instructions)
+        return Tools(found, tuple(instructions))
 
     def find(self, id: str) -> Tool:
         """The tool of that id.
