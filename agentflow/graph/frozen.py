@@ -29,6 +29,7 @@ __all__ = [
     "freeze",
     "lend",
     "shared",
+    "snapshot_of",
     "thaw",
     "write",
 ]
@@ -206,6 +207,13 @@ class State(FrozenDict):
 
 
 State._lending = type("State", (_LendingDict, State), {"__slots__": ()})
+
+
+def snapshot_of(state: State) -> State:
+    """A state as it is now, whose values nobody can change; what is written later does not show in it."""
+    snapshot = type(state)()
+    dict.update(snapshot, {name: freeze(value) for name, value in dict.items(state)})
+    return snapshot
 
 
 def write(state: State, values: dict[str, Any]) -> None:

@@ -36,7 +36,7 @@ class Detached:
         self, loop: Loop, body: Callable[[], Awaitable[Any]], *, context: Context | None = None
     ) -> None:
         self._loop = loop
-        self._body = body
+        self._body: Callable[[], Awaitable[Any]] | None = body
         self._scope: anyio.CancelScope | None = None
         self._wanted = True
         self.value: Any = None
@@ -45,12 +45,14 @@ class Detached:
         loop.spawn(self._run, copy_context() if context is None else context)
 
     async def _run(self) -> None:
+        body, self._body = self._body, None
+        assert body is not None
         try:
             with self._loop.scope() as scope:
                 self._scope = scope
                 if not self._wanted:
                     scope.cancel()
-                self.value = await self._body()
+                self.value = await body()
         except BaseException as error:
             # Nobody is above this task: whatever comes is for those who wait.
             self.error = error

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import anyio
 
@@ -35,8 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["Ending", "cancelled", "ending_of", "record_end", "tell_end"]
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
+class Ending(NamedTuple):
     """The outcome of a run, or of its activity.
 
     Args:

@@ -107,7 +107,7 @@ class Frame:
         self.task: int | None = None
         self.visiting: NodeContext | None = None
         self.counts = [0] * len(plan.nodes)
-        self.errors_handled: set[int] = set()
+        self.errors_handled: frozenset[int] = frozenset()
         self.limit_handled = False
         self.added: dict[str, list[Any]] | None = None
         self._past: deque[dict[str, Any]] | None = None
@@ -256,7 +256,7 @@ class Frame:
 
     def _to_handler(self, node: PlanNode) -> PlanNode:
         assert node.on_error is not None
-        self.errors_handled.add(node.on_error.index)
+        self.errors_handled |= {node.on_error.index}
         return node.on_error
 
     def _open_round(self, node: PlanNode) -> PlanNode:
@@ -278,7 +278,7 @@ class Frame:
         if not self._past:
             self._spend_round(node)
         self.round += 1
-        self.errors_handled.clear()
+        self.errors_handled = frozenset()
         if self.run.bus is not None:
             journal = self.run.journal
             if journal is None or not journal.began(self.place(node, self.counts[node.index] + 1)):
@@ -331,7 +331,7 @@ class Frame:
                 )
             decide.noted(error, place)
             raise error
-        self.errors_handled.add(handler.index)
+        self.errors_handled |= {handler.index}
         return handler, told
 
     def _tell_failed(

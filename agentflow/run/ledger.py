@@ -13,6 +13,7 @@ from agentflow.run.usage import Usage, is_usage, usage_by_path
 __all__ = ["Ledger"]
 
 _UNLIMITED: Final = Budget()
+_NO_LIMITS: Final[Mapping[str, float]] = {}
 _NAMES: Final = tuple(Budget.__dataclass_fields__)
 
 
@@ -37,7 +38,7 @@ class Ledger:
 
     def __init__(self, budget: Budget | None = None, *, parent: Ledger | None = None) -> None:
         self.budget = _UNLIMITED if budget is None else budget
-        self._allowed: dict[str, float] = {} if budget is None else budget.limits()
+        self._allowed: Mapping[str, float] = _NO_LIMITS if budget is None else budget.limits()
         self._used: dict[str, float] = {}
         self._parent = parent
         # The hot loop counts these, so they have slots of their own.

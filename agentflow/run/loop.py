@@ -142,19 +142,22 @@ class _AsyncioLatch:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._waiting: list[asyncio.Future[None]] = []
+        # Made when somebody waits: for most latches nobody does.
+        self._waiting: list[asyncio.Future[None]] | None = None
         self.opened = False
 
     def open(self) -> None:
         self.opened = True
-        for future in self._waiting:
+        for future in self._waiting or ():
             if not future.done():
                 future.set_result(None)
-        self._waiting.clear()
+        self._waiting = None
 
     async def wait(self) -> None:
         if not self.opened:
             future = self._loop.create_future()
+            if self._waiting is None:
+                self._waiting = []
             self._waiting.append(future)
             await future
 

@@ -251,7 +251,7 @@ def go_on_from(frame: Frame, snapshot: Mapping[str, Any]) -> PlanNode:
     try:
         frame.round = snapshot["round"]
         frame.limit_handled = snapshot["limit_handled"]
-        frame.errors_handled.update(plan.nodes[id].index for id in snapshot["errors_handled"])
+        frame.errors_handled |= {plan.nodes[id].index for id in snapshot["errors_handled"]}
         for id, count in snapshot["counts"].items():
             frame.counts[plan.nodes[id].index] = count
         target = plan.nodes[snapshot["next"]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Iterable, Mapping
 from contextvars import Context, copy_context
 from datetime import datetime
 from types import TracebackType
@@ -15,7 +15,7 @@ import anyio
 import anyio.lowlevel
 
 from agentflow.errors import BudgetExceeded, RunCancelled, RunInterrupted, RunSuspended
-from agentflow.graph.frozen import State, freeze
+from agentflow.graph.frozen import State, snapshot_of
 from agentflow.run.attach import ATTACHED, attach
 from agentflow.run.beginning import private_fields, whole_input
 from agentflow.run.detached import Detached
@@ -26,7 +26,7 @@ from agentflow.run.entries import StoredStatus
 from agentflow.run.facts import FactReader, Facts
 from agentflow.run.frame import Frame
 from agentflow.run.ledger import Ledger
-from agentflow.run.loop import Latch, Loop, current_loop
+from agentflow.run.loop import Latch, current_loop
 from agentflow.run.run_id import new_run_id
 from agentflow.run.signal import CancelSignal
 from agentflow.run.suspension import Request
@@ -73,9 +73,10 @@ class Run(Generic[R]):
     __slots__ = (
         *("__weakref__", "bus", "clock", "context", "deps", "due", "engine", "id", "identity"),
         *("journal", "ledger", "loop", "models", "monotonic", "pause_at", "requests", "signal"),
-        *("sink", "status", "thread", "_answers", "_began", "_error", "_frame", "_input"),
-        *("_interrupted", "_leaving", "_observers", "_overtime", "_parting", "_private", "_read"),
-        *("_settled", "_settling", "_task", "_value", "_variables", "_watchers", "supplied"),
+        *("sink", "status", "supplied", "thread", "_answers", "_began", "_error", "_frame"),
+        *("_input", "_interrupted", "_leaving", "_left", "_observers", "_overtime", "_parting"),
+        *("_plan", "_private", "_read", "_settled", "_settling", "_task", "_value", "_variables"),
+        "_watchers",
     )
 
     def __init__(
@@ -112,14 +113,15 @@ class Run(Generic[R]):
         self.thread: int | None = None
         self.bus: Facts | None = None
         self.journal: Journal | None = None
-        self.loop: Loop
         self._input = input
         self._answers = answers
         self._private = private
         self.supplied: dict[str, Any] = {}
         self._observers = tuple(observers)
         self._read = read
+        self._plan = plan
         self._frame = Frame(self, plan, id=self.id, signal=self.signal)
+        self._left: State | None = None
         self._began: float | None = None
         self._variables: Context
         self._task: Detached | None = None
@@ -140,16 +142,12 @@ class Run(Generic[R]):
     @property
     def state(self) -> State:
         """The state as it is now; later commits do not show in it."""
-        snapshot = type(self._frame.state)()
-        dict.update(
-            snapshot, {name: freeze(value) for name, value in dict.items(self._frame.state)}
-        )
-        return snapshot
+        return snapshot_of(self._frame.state if self._left is None else self._left)
 
     @property
     def workflow(self) -> Workflow[R]:
         """The workflow that is run."""
-        return self._frame.plan.workflow
+        return self._plan.workflow
 
     def cancel(self, reason: object = None) -> None:
         """Cancel the run; from any thread, and as often as you like."""
@@ -180,11 +178,11 @@ class Run(Generic[R]):
         await self.settled()
         return self.outcome()
 
-    async def settled(self) -> None:
+    def settled(self) -> Awaitable[None]:
         """Wait until the run has ended or stopped, whatever came of it."""
         if self._settled is None:
             raise RuntimeError("the run has not begun: use 'async with engine.start(…) as run'")
-        await self._settled.wait()
+        return self._settled.wait()
 
     def outcome(self) -> R:
         """The result of a run that has ended; raises as `result` does."""
@@ -326,10 +324,9 @@ class Run(Generic[R]):
         allowed = self.ledger.allowed("seconds")
         if allowed is None:
             return
-        left = max(0.0, allowed - self.ledger.used("seconds"))
 
         async def ring() -> None:
-            await self.clock.sleep(left)
+            await self.clock.sleep(max(0.0, allowed - self.ledger.used("seconds")))
             self._run_over(allowed)
 
         self._watchers.append(Detached(self.loop, ring))
@@ -381,6 +378,10 @@ class Run(Generic[R]):
             # Whatever happens to this task, whoever waits for the run must go on.
             self.engine.dismiss(self)
             self._settled.open()
+            # What leads back here goes, so that a run that is over is freed at once and the collector finds nothing.
+            self._left = self._frame.state
+            del self._frame
+            self.signal.unsubscribe(self._wake)
 
     def _judged(self) -> Ending:
         """How the frame ended, by its own account and by what became of the run meanwhile."""
@@ -392,7 +393,7 @@ class Run(Generic[R]):
                 return Ending(error=RunInterrupted(reason))
             return cancelled(self.signal.reason, self._error)
         durable = self.engine.store is not None
-        return ending_of(self.id, self._frame.plan, self._value, self._error, durable=durable)
+        return ending_of(self.id, self._plan, self._value, self._error, durable=durable)
 
     def __repr__(self) -> str:
-        return f"<Run {self.id} of {self._frame.plan.workflow.id!r}: {self.status}>"
+        return f"<Run {self.id} of {self._plan.workflow.id!r}: {self.status}>"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import sys
+import weakref
 from typing import Any
 
 import anyio
@@ -45,6 +47,22 @@ async def test_one_engine_runs_again_and_again_each_run_with_its_own_state() -> 
     engine = Engine(alone(body))
     assert await engine.run({"x": 1}) == {"x": 1, "y": [1]}
     assert await engine.run({"x": 2}) == {"x": 2, "y": [2]}
+
+
+async def test_a_run_that_is_over_is_freed_at_once() -> None:
+    seen: list[weakref.ref[Any]] = []
+
+    async def body(state: Any, ctx: Any) -> Any:
+        seen.append(weakref.ref(ctx.run))
+
+    engine = Engine(alone(body))
+    gc.disable()
+    try:
+        await engine.run({"x": 1})
+        await wait_all_tasks_blocked()
+        assert seen[0]() is None
+    finally:
+        gc.enable()
 
 
 @pytest.mark.rule("R242")
