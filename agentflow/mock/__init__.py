@@ -21,8 +21,8 @@ from agentflow.mock.server.serving import Served
 from agentflow.mock.usage import word_usage
 from agentflow.mock.web.source import web_summary
 from agentflow.mock.web.summary import summarize
-from agentflow.mock.web.target import TargetRefused
 from agentflow.mock.wire.quirk import Quirk
+from agentflow.tools.web.target import TargetRefused
 
 __all__ = [
     "CassetteDrifted",
@@ -60,13 +60,13 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from agentflow.mock.web.fetch import GuardedFetch
+    from agentflow.tools.web.fetch import GuardedFetch
 
 
 def __getattr__(name: str) -> Any:
     # The one thing here that speaks HTTP to others; whoever only wants a model does not load a client for it.
     if name == "GuardedFetch":
-        from agentflow.mock.web.fetch import GuardedFetch
+        from agentflow.tools.web.fetch import GuardedFetch
 
         return GuardedFetch
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

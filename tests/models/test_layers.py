@@ -8,7 +8,7 @@ from tests.house.repository import PACKAGE, ROOT, modules
 from tests.house.test_imports import modules_after
 
 ROOMS = ("messages", "models", "tools", "agents", "mock", "testing")
-DOORS = ("agentflow.mock.web.fetch", "agentflow.mock.server.")
+DOORS = ("agentflow.tools.web.fetch", "agentflow.mock.server.")
 """What fetches pages for rules that ask for them, and what serves; loaded by whoever opens them, not with the mock."""
 HTTP = {
     "aiohttp",

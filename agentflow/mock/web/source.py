@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable
 
 from agentflow.mock.reply import MockReply
 from agentflow.mock.request import MockRequest
-from agentflow.mock.web.page import text_of_page
 from agentflow.mock.web.summary import summarize
+from agentflow.tools.web.page import text_of_page
 
 __all__ = ["Load", "web_summary"]
 
@@ -55,7 +55,7 @@ def web_summary(
 
 def _guarded() -> Load:
     # Loaded only where somebody asks for it: nothing else here speaks HTTP to others.
-    from agentflow.mock.web.fetch import GuardedFetch
+    from agentflow.tools.web.fetch import GuardedFetch
 
     return GuardedFetch()
 

@@ -16,9 +16,17 @@ Resolve = Callable[[str, int], Sequence[str]]
 """Gives the IP addresses of a host."""
 
 _PORTS = {"http": 80, "https": 443}
+_UNICAST = ipaddress.ip_network("2000::/3")
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
-
-_Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+# What IANA's registries of special-purpose addresses name besides what the `ipaddress` of every Python knows; and the one
+# public address behind which Azure keeps what only its own machines may ask.
+_SPECIAL = tuple(
+    ipaddress.ip_network(each)
+    for each in (
+        *("192.0.0.0/24", "192.88.99.0/24", "168.63.129.16/32"),
+        *("2001::/23", "2001:db8::/32", "3fff::/20"),
+    )
+)
 
 
 class TargetRefused(AgentflowError):
@@ -29,13 +37,13 @@ class TargetRefused(AgentflowError):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What is to be asked: by this IP address and no other, whatever the name leads to a moment later."""
+    """What is to be asked: by these IP addresses and no other, whatever the name leads to a moment later."""
 
     url: str
     scheme: str
     host: str
     port: int
-    address: str
+    addresses: tuple[str, ...]
     path: str
 
     @property
@@ -78,7 +86,7 @@ def target_of(url: str, resolve: Resolve, hosts: Collection[str] | None) -> Targ
             raise TargetRefused(f"{url}: {host!r} leads to {address}, which is not public")
     path = split.path or "/"
     query = f"?{split.query}" if split.query else ""
-    return Target(url, split.scheme, host, port, addresses[0], f"{path}{query}")
+    return Target(url, split.scheme, host, port, tuple(addresses), f"{path}{query}")
 
 
 def _split(url: str) -> tuple[SplitResult, int]:
@@ -103,14 +111,12 @@ def _is_public(address: str) -> bool:
     if "%" in address:
         return False
     ip = ipaddress.ip_address(address)
-    return all(each.is_global and not each.is_multicast for each in (ip, *_hidden(ip)))
-
-
-def _hidden(ip: _Address) -> list[_Address]:
-    """The IPv4 addresses that IPv6 ones carry: as mapped ones, by 6to4, by Teredo, by NAT64."""
-    if isinstance(ip, ipaddress.IPv4Address):
-        return []
-    found: list[_Address | None] = [ip.ipv4_mapped, ip.sixtofour, *(ip.teredo or ())]
-    if ip in _NAT64:
-        found.append(ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF))
-    return [each for each in found if each is not None]
+    if isinstance(ip, ipaddress.IPv6Address):
+        if ip.ipv4_mapped is not None:
+            return _is_public(str(ip.ipv4_mapped))
+        if ip in _NAT64:
+            return _is_public(str(ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)))
+        # Everything else outside of it is no address of a host in the internet (RFC 4291, 2.4).
+        if ip not in _UNICAST or (ip.sixtofour and not _is_public(str(ip.sixtofour))):
+            return False
+    return ip.is_global and not ip.is_multicast and not any(ip in each for each in _SPECIAL)

@@ -1,15 +1,33 @@
-"""Pages: what a page of the web says, without its markup."""
+"""Pages of the web: what came, and what it says without its markup."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from html.parser import HTMLParser
 
-__all__ = ["text_of_page"]
+__all__ = ["WebPage", "text_of_page"]
 
 _SILENT = frozenset({"script", "style", "template", "noscript", "head"})
 _BLOCKS = frozenset(
     {"p", "div", "br", "li", "tr", "h1", "h2", "h3", "h4", "h5", "h6", "section", "article"}
 )
+
+
+@dataclass(frozen=True, slots=True)
+class WebPage:
+    """What was found at an address.
+
+    Args:
+        url: Where it was found, redirects followed.
+        kind: Its media type, such as `text/html`.
+        text: Its text.
+        whole: Whether that is all of it, and not only the first part of something large.
+    """
+
+    url: str
+    kind: str
+    text: str
+    whole: bool = True
 
 
 def text_of_page(page: str) -> str:
