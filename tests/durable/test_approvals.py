@@ -159,7 +159,7 @@ async def test_all_questions_of_one_answer_are_asked_at_once_and_answered_each_b
     assert len(desk.model.requests) == 2
 
 
-@pytest.mark.case("P043")
+@pytest.mark.case("P043", "T059")
 async def test_calls_beside_a_question_are_made_once_those_that_failed_too() -> None:
     desk = Desk(
         calls(call("look", at="this"), call("pay", to="ada", amount=1), call("look", at="nothing"))

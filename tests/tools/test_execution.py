@@ -194,7 +194,7 @@ async def test_a_fatal_error_cancels_the_siblings_and_waits_for_them(fatal: Exce
     assert sorted(ended) == ["a", "b"]
 
 
-@pytest.mark.case("P083")
+@pytest.mark.case("P083", "T053")
 async def test_an_ordinary_error_leaves_the_siblings_alone() -> None:
     stage = Stage()
     ctx = fake_context(tools=[stage.tool("a"), broken, stage.tool("b")])
@@ -296,6 +296,7 @@ async def test_a_tool_that_asks_something_itself_waits_until_the_others_have_set
     assert sorted(ended) == ["a", "b"]
 
 
+@pytest.mark.case("T055")
 async def test_the_results_so_far_can_be_told_when_the_calls_were_cut_short() -> None:
     @tool
     async def enough(ctx: Any) -> None:
@@ -326,10 +327,12 @@ async def test_two_calls_of_one_id_are_refused() -> None:
         await run_calls(fake_context(tools=[echo]), [same, same])
 
 
+@pytest.mark.case("P137")
 @pytest.mark.parametrize(
     ("value", "text"),
     [
         ("as it is", "as it is"),
+        ({"天气": "晴, 零下 3 度"}, '{"天气":"晴, 零下 3 度"}'),
         ({"a": [1, None]}, '{"a":[1,null]}'),
         (None, "null"),
         (3.5, "3.5"),
