@@ -11,7 +11,9 @@ from typing import Annotated, Any, Literal, TypedDict
 import pytest
 from pydantic import BaseModel, Field, ValidationError
 
+import agentflow.tools
 from agentflow import Tool, ToolContext, Toolkit, tool
+from tests.house.test_imports import modules_after
 
 
 class Level(enum.Enum):
@@ -305,3 +307,16 @@ def test_objects_in_arguments_are_closed_too() -> None:
             order.input.accept(wrong)
     definitions = order.parameters["$defs"]
     assert {each["additionalProperties"] for each in definitions.values()} == {False}
+
+
+def test_a_definition_that_has_tools_loads_no_engine() -> None:
+    loaded = modules_after("from agentflow import Toolkit, tool\nfrom agentflow.tools import Tool")
+    assert "agentflow.tools.tool" in loaded
+    assert not loaded & {"anyio", "agentflow.run.effects", "agentflow.tools.execution", "griffe"}
+
+
+def test_what_carries_out_calls_is_found_when_it_is_asked_for() -> None:
+    for name in agentflow.tools.__all__:
+        assert getattr(agentflow.tools, name).__name__ == name
+    with pytest.raises(AttributeError, match="has no attribute 'invoke'"):
+        agentflow.tools.invoke  # noqa: B018
