@@ -16,10 +16,10 @@ from agentflow.messages.chunk import (
     ToolCallChunk,
     UsageChunk,
 )
+from agentflow.messages.formats.anthropic import VENDOR
+from agentflow.messages.formats.tool_names import ToolNames
 from agentflow.models.failure import told_failure
-from agentflow.providers.anthropic_input import VENDOR
 from agentflow.providers.figures import count, details
-from agentflow.providers.tool_names import ToolNames
 
 __all__ = ["AnthropicAnswer"]
 

@@ -10,22 +10,18 @@ from typing import Any, Final
 
 from agentflow.graph.frozen import thaw
 from agentflow.messages.chunk import Chunk
+from agentflow.messages.formats.anthropic import to_anthropic
+from agentflow.messages.formats.tool_names import ToolNames
 from agentflow.messages.message import Message
 from agentflow.messages.tool_spec import ToolSpec
 from agentflow.models.answer_form import StructuredWay
 from agentflow.models.failure import cut_off, failure_of
 from agentflow.models.ports import ModelContext
 from agentflow.providers.anthropic_answer import AnthropicAnswer
-from agentflow.providers.anthropic_input import (
-    anthropic_choice,
-    anthropic_system,
-    anthropic_tools,
-    anthropic_turns,
-)
+from agentflow.providers.anthropic_tools import anthropic_choice, anthropic_tools
 from agentflow.providers.clients import Clients
 from agentflow.providers.event_stream import events_of, read_to_end
 from agentflow.providers.strict_schema import is_closed, is_recursive
-from agentflow.providers.tool_names import ToolNames
 
 try:
     import anthropic
@@ -138,8 +134,8 @@ class AnthropicMessages:
     def _asked(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec], names: ToolNames
     ) -> dict[str, Any]:
-        asked: dict[str, Any] = {"model": self.model, "messages": anthropic_turns(messages, names)}
-        system = anthropic_system(messages)
+        system, turns = to_anthropic(messages, names)
+        asked: dict[str, Any] = {"model": self.model, "messages": turns}
         if system:
             asked["system"] = system
         if tools:

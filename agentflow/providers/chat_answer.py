@@ -16,9 +16,9 @@ from agentflow.messages.chunk import (
     ToolCallChunk,
     UsageChunk,
 )
+from agentflow.messages.formats.tool_names import ToolNames
 from agentflow.models.failure import told_failure
 from agentflow.providers.figures import count, details
-from agentflow.providers.tool_names import ToolNames
 
 __all__ = ["ChatAnswer", "chat_usage"]
 

@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from agentflow.errors import ModelError
 from agentflow.messages.chunk import Chunk
+from agentflow.messages.formats.openai_chat import to_openai_chat
+from agentflow.messages.formats.tool_names import ToolNames
 from agentflow.messages.message import Message
 from agentflow.models.answer_form import StructuredWay
 from agentflow.models.failure import cut_off, failure_of
 from agentflow.models.ports import ModelContext
 from agentflow.providers.chat_answer import ChatAnswer
-from agentflow.providers.chat_messages import chat_choice, chat_messages, chat_tools
+from agentflow.providers.chat_tools import chat_choice, chat_tools
 from agentflow.providers.event_stream import events_of, read_to_end
 from agentflow.providers.openai_sdk import clients_of, is_vendor
 from agentflow.providers.strict_schema import strict_schema
-from agentflow.providers.tool_names import ToolNames
 
 if TYPE_CHECKING:
     import openai
@@ -113,7 +114,7 @@ class OpenAIChat:
     ) -> dict[str, Any]:
         request: dict[str, Any] = {
             "model": self.model,
-            "messages": chat_messages(messages, names),
+            "messages": to_openai_chat(messages, names),
             "stream": True,
             "extra_body": dict(context.parameters),
         }

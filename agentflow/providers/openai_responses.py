@@ -7,6 +7,8 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 from agentflow.messages.chunk import Chunk
+from agentflow.messages.formats.openai_responses import to_openai_responses
+from agentflow.messages.formats.tool_names import ToolNames
 from agentflow.messages.message import Message
 from agentflow.messages.tool_spec import ToolSpec
 from agentflow.models.answer_form import StructuredWay
@@ -16,12 +18,7 @@ from agentflow.providers.event_stream import events_of, read_to_end
 from agentflow.providers.openai_chat import answer_schema
 from agentflow.providers.openai_sdk import clients_of, is_vendor
 from agentflow.providers.responses_answer import ResponsesAnswer
-from agentflow.providers.responses_input import (
-    responses_choice,
-    responses_input,
-    responses_tools,
-)
-from agentflow.providers.tool_names import ToolNames
+from agentflow.providers.responses_tools import responses_choice, responses_tools
 
 if TYPE_CHECKING:
     import openai
@@ -98,7 +95,7 @@ class OpenAIResponses:
             ModelError: The server refused or failed.
         """
         names = ToolNames(tools)
-        asked: dict[str, Any] = {"model": self.model, "input": responses_input(messages, names)}
+        asked: dict[str, Any] = {"model": self.model, "input": to_openai_responses(messages, names)}
         if tools:
             asked["tools"] = responses_tools(tools, names)
         try:
@@ -112,7 +109,7 @@ class OpenAIResponses:
     ) -> dict[str, Any]:
         request: dict[str, Any] = {
             "model": self.model,
-            "input": responses_input(messages, names),
+            "input": to_openai_responses(messages, names),
             "stream": True,
             "store": False,
             "extra_body": dict(context.parameters),

@@ -17,9 +17,9 @@ from agentflow.messages.chunk import (
     ToolCallChunk,
     UsageChunk,
 )
+from agentflow.messages.formats.tool_names import ToolNames
 from agentflow.models.failure import cut_off
 from agentflow.providers.pydantic_ai_input import VENDOR
-from agentflow.providers.tool_names import ToolNames
 
 if TYPE_CHECKING:
     from pydantic_ai.models import StreamedResponse

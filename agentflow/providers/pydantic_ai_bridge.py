@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 from agentflow.errors import ModelRequestRefused
 from agentflow.graph.frozen import thaw
 from agentflow.messages.chunk import Chunk
+from agentflow.messages.formats.tool_names import ToolNames
 from agentflow.messages.message import Message
 from agentflow.models.answer_form import StructuredWay
 from agentflow.models.failure import failure_of
 from agentflow.models.ports import ModelContext
 from agentflow.providers.strict_schema import is_closed
-from agentflow.providers.tool_names import ToolNames
 
 try:
     from pydantic_ai.direct import model_request_stream

@@ -10,10 +10,10 @@ from pydantic_ai.tools import ToolDefinition
 
 from agentflow.errors import ModelRequestRefused
 from agentflow.graph.frozen import thaw
+from agentflow.messages.formats.tool_names import ToolNames
 from agentflow.messages.message import Message
 from agentflow.messages.part import FilePart, ReasoningPart, TextPart, ToolCall, ToolResult
 from agentflow.messages.tool_spec import ToolSpec
-from agentflow.providers.tool_names import ToolNames
 
 __all__ = ["VENDOR", "pydantic_ai_messages", "pydantic_ai_tools"]
 

@@ -15,10 +15,10 @@ from agentflow.messages.chunk import (
     ToolCallChunk,
     UsageChunk,
 )
+from agentflow.messages.formats.openai_responses import SEALED, VENDOR
+from agentflow.messages.formats.tool_names import ToolNames
 from agentflow.models.failure import told_failure
 from agentflow.providers.figures import count, details
-from agentflow.providers.responses_input import VENDOR
-from agentflow.providers.tool_names import ToolNames
 
 __all__ = ["ResponsesAnswer"]
 
@@ -90,8 +90,7 @@ class ResponsesAnswer:
                 yield ToolCallChunk(index, id, self._names.own(name), item["arguments"])
         elif kind == "reasoning" and done and item.get("encrypted_content"):
             # What is not sealed lies at the vendor, if it keeps it, and cannot be sent back.
-            kept = {"id", "summary", "encrypted_content"}
-            data = {key: value for key, value in item.items() if key in kept}
+            data = {key: value for key, value in item.items() if key in SEALED}
             yield ReasoningChunk("", vendor_data={"vendor": VENDOR, **data})
 
     def _ended(self, response: Any) -> Iterator[Chunk]:

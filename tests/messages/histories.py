@@ -67,18 +67,26 @@ any_history = st.lists(any_message, max_size=8)
 
 @st.composite
 def legal_histories(
-    draw: st.DrawFn, *, answers: st.SearchStrategy[Any] | None = None
+    draw: st.DrawFn,
+    *,
+    thoughts: st.SearchStrategy[list[ReasoningPart]] | None = None,
+    is_error: st.SearchStrategy[bool] | None = None,
+    systems: int = 2,
 ) -> list[Message]:
     """Turns of a user, each with answers that call tools and one that does not, and a last word of the user.
 
     Args:
         draw: hypothesis.
-        answers: What may stand before the calls of an answer.
+        thoughts: What answers begin with; default: nothing.
+        is_error: Of results; default: none is.
+        systems: How many instructions there are at most.
     """
+    thinking = st.just([]) if thoughts is None else thoughts
+    failing = st.just(False) if is_error is None else is_error
     said = st.builds(TextPart, st.sampled_from(["Hi.", "Let me see.", "ü"]))
-    before = st.lists(said, max_size=1) if answers is None else answers
     messages = [
-        Message("system", (draw(said),), "contributed") for _ in range(draw(st.integers(0, 2)))
+        Message("system", (draw(said),), "contributed")
+        for _ in range(draw(st.integers(0, systems)))
     ]
     number = 0
     for _ in range(draw(st.integers(0, 3))):
@@ -87,13 +95,14 @@ def legal_histories(
             calls = []
             for _ in range(draw(st.integers(1, 2))):
                 number += 1
-                calls.append(
-                    ToolCall(f"c{number}", "look", draw(st.just({}) | st.just({"q": ["ü", 1]})))
-                )
-            messages.append(Message("assistant", (*draw(before), *calls), "model"))
+                arguments: dict[str, Any] = draw(st.sampled_from([{}, {"q": ["ü", 1]}]))
+                calls.append(ToolCall(f"c{number}", "look", arguments))
+            before = draw(st.lists(said, max_size=1))
+            messages.append(Message("assistant", (*draw(thinking), *before, *calls), "model"))
             for call in calls:
-                result = ToolResult(call.id, "look", draw(st.sampled_from(["", "42"])))
+                content = draw(st.sampled_from(["", "42"]))
+                result = ToolResult(call.id, "look", content, draw(failing))
                 messages.append(Message("tool", (result,), "tool"))
-        messages.append(Message("assistant", (*draw(before), draw(said)), "model"))
+        messages.append(Message("assistant", (*draw(thinking), draw(said)), "model"))
     messages.append(Message("user", (draw(said),)))
     return messages

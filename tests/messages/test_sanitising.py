@@ -22,15 +22,11 @@ from agentflow.messages import (
     tool_result,
     user,
 )
-from agentflow.providers.anthropic_input import anthropic_system, anthropic_turns
-from agentflow.providers.chat_messages import chat_messages
-from agentflow.providers.responses_input import responses_input
-from agentflow.providers.tool_names import ToolNames
+from agentflow.messages.formats import to_anthropic, to_openai_chat, to_openai_responses
 from tests.messages.histories import any_history, legal_histories
 from tests.messages.legality import check_anthropic, check_chat, check_responses
 
 CALL, OTHER = ToolCall("c1", "look", {"q": 1}), ToolCall("c2", "look", {"q": 2})
-NAMES = ToolNames(())
 INTERNAL = ["update_working_memory"]
 
 
@@ -57,9 +53,9 @@ def test_any_history_becomes_a_sequence_that_every_vendor_takes(
     stored = repr(history)
     sanitised = sanitise(history, internal=internal)
     messages = sanitised.messages
-    check_chat(chat_messages(messages, NAMES))
-    check_responses(responses_input(messages, NAMES))
-    check_anthropic(anthropic_system(messages), anthropic_turns(messages, NAMES))
+    check_chat(to_openai_chat(messages))
+    check_responses(to_openai_responses(messages))
+    check_anthropic(*to_anthropic(messages))
     json.dumps([message.text for message in messages], ensure_ascii=False).encode()
     # Again, it is the same; and nothing was done unless it is told.
     assert sanitise(messages, internal=internal) == type(sanitised)(messages, ())
@@ -290,9 +286,7 @@ def test_a_model_sees_in_its_own_turn_that_its_call_could_not_be_read() -> None:
         notice,
     ]
     assert sent_of(*history) == history
-    assert (
-        json.loads(chat_messages(history, NAMES)[1]["tool_calls"][0]["function"]["arguments"]) == {}
-    )
+    assert json.loads(to_openai_chat(history)[1]["tool_calls"][0]["function"]["arguments"]) == {}
 
 
 @pytest.mark.rule("R095")
@@ -355,7 +349,7 @@ def test_reasoning_before_what_is_sent_stays_as_the_vendor_has_signed_it() -> No
         tool_result(CALL, "1"),
     ]
     assert sent_of(*history) == history
-    kinds = [block["type"] for block in anthropic_turns(sent_of(*history), NAMES)[1]["content"]]
+    kinds = [block["type"] for block in to_anthropic(sent_of(*history))[1][1]["content"]]
     assert kinds == ["thinking", "text", "thinking", "tool_use"]
 
 

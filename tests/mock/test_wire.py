@@ -92,7 +92,7 @@ BAD: list[tuple[str, Any, str]] = [
     (
         RESPONSES,
         {"model": "m", "input": [{"type": "item_reference", "id": "x"}]},
-        "input[0].type: the mock server does not know items of the type 'item_reference'",
+        "input[0].type: items of the type 'item_reference' are not known here",
     ),
     (
         RESPONSES,
@@ -299,7 +299,11 @@ def test_a_file_is_what_the_body_says(
 @pytest.mark.parametrize(
     ("path", "block", "message"),
     [
-        (CHAT, {"type": "file", "file": {"file_id": "f1"}}, "file.file_id: the mock server keeps"),
+        (
+            CHAT,
+            {"type": "file", "file": {"file_id": "f1"}},
+            "file.file_id: a file that a vendor keeps",
+        ),
         (
             CHAT,
             {"type": "image_url", "image_url": {"url": "data:image/png;base64,%%%"}},

@@ -19,9 +19,9 @@ from agentflow.messages import (
     tool_result,
     user,
 )
-from agentflow.providers.anthropic_input import anthropic_system, anthropic_turns
+from agentflow.messages.formats import to_anthropic
+from agentflow.messages.formats.tool_names import ToolNames
 from agentflow.providers.anthropic_messages import AnthropicMessages
-from agentflow.providers.tool_names import ToolNames
 from agentflow.testing import Scenario, fake_context
 from tests.providers.speakers import anthropic_client, encode_anthropic
 from tests.providers.wires import Recorded, sse
@@ -38,7 +38,7 @@ class Tree(BaseModel):
 
 
 def turns_of(*messages: Message) -> list[dict[str, Any]]:
-    return anthropic_turns(messages, ToolNames(()))
+    return to_anthropic(messages, ToolNames(()))[1]
 
 
 def provider_of(transport: Recorded, model: str = "m", **options: Any) -> AnthropicMessages:
@@ -149,7 +149,7 @@ def test_what_follows_one_another_from_one_side_is_one_turn() -> None:
         system("Hurry."),
         assistant(""),
     )
-    assert anthropic_system(messages) == "One.\n\nTwo."
+    assert to_anthropic(messages)[0] == "One.\n\nTwo."
     image = {"type": "base64", "media_type": "image/png", "data": "eA=="}
     assert turns_of(*messages) == [
         {"role": "user", "content": [{"type": "text", "text": "Hi."}]},

@@ -24,9 +24,9 @@ from agentflow.messages import (
     tool_result,
     user,
 )
+from agentflow.messages.formats.tool_names import ToolNames
 from agentflow.providers.pydantic_ai_bridge import PydanticAIModel
 from agentflow.providers.pydantic_ai_input import pydantic_ai_messages
-from agentflow.providers.tool_names import ToolNames
 from agentflow.testing import Scenario, fake_context
 from tests.providers.speakers import (
     BRIDGE,

@@ -23,9 +23,9 @@ from agentflow.messages import (
     tool_result,
     user,
 )
-from agentflow.providers.chat_messages import chat_messages
+from agentflow.messages.formats import to_openai_chat
+from agentflow.messages.formats.tool_names import ToolNames
 from agentflow.providers.openai_chat import ChatDialect, OpenAIChat
-from agentflow.providers.tool_names import ToolNames
 from agentflow.run.signal import CancelSignal
 from agentflow.testing import fake_context
 from tests.providers.speakers import CHAT, chat_piece, chat_usage, openai_client
@@ -41,7 +41,7 @@ STOP = chat_piece({}, "stop")
 
 
 def sent_by(messages: list[Message]) -> list[dict[str, Any]]:
-    return chat_messages(messages, ToolNames(()))
+    return to_openai_chat(messages, ToolNames(()))
 
 
 async def asked(**options: Any) -> Any:

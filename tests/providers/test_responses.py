@@ -18,9 +18,9 @@ from agentflow.messages import (
     tool_result,
     user,
 )
+from agentflow.messages.formats import to_openai_responses
+from agentflow.messages.formats.tool_names import ToolNames
 from agentflow.providers.openai_responses import OpenAIResponses
-from agentflow.providers.responses_input import responses_input
-from agentflow.providers.tool_names import ToolNames
 from agentflow.testing import fake_context
 from tests.providers.speakers import Responses, openai_client
 from tests.providers.wires import Recorded, sse
@@ -33,7 +33,7 @@ class Wanted(BaseModel):
 
 
 def sent_by(*messages: Message) -> list[dict[str, Any]]:
-    return responses_input(messages, ToolNames(()))
+    return to_openai_responses(messages, ToolNames(()))
 
 
 def provider_of(transport: Recorded) -> OpenAIResponses:

@@ -13,6 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from agentflow.messages.formats.fields import Fields, FormatError
 from agentflow.messages.message import Message
 from agentflow.mock.server.delivery import Delivery, headers_of
 from agentflow.mock.server.listing import Listing, anthropic_listing, openai_listing
@@ -20,7 +21,6 @@ from agentflow.mock.server.serving import Served, Serving
 from agentflow.mock.wire.chat_answer import ChatDialect
 from agentflow.mock.wire.dialect import Dialect, Wrong
 from agentflow.mock.wire.event import body_of
-from agentflow.mock.wire.fields import BadRequest, Fields
 from agentflow.mock.wire.messages_answer import MessagesDialect
 from agentflow.mock.wire.messages_request import conversation_of
 from agentflow.mock.wire.responses_answer import ResponsesDialect
@@ -71,8 +71,8 @@ class _Api:
             data, told = await self._read(request)
             try:
                 asked = dialect.asked(_object(data))
-            except BadRequest as error:
-                return self._refusal(dialect, error, told)
+            except FormatError as error:
+                return self._refusal(dialect, _wrong(error), told)
             return Delivery(self._serving, dialect, asked, self._serving.stamp(), told)
 
         return endpoint
@@ -89,8 +89,8 @@ class _Api:
             data, told = await self._read(request)
             try:
                 messages = conversation(_object(data))
-            except BadRequest as error:
-                return self._refusal(dialect, error, told)
+            except FormatError as error:
+                return self._refusal(dialect, _wrong(error), told)
             return self._told({"input_tokens": self._serving.count(messages), **more}, 200, told)
 
         return endpoint
@@ -108,8 +108,9 @@ class _Api:
         name = request.path_params["name"]
         if name not in self._serving.names:
             known = ", ".join(map(repr, self._serving.names))
-            error = BadRequest(f"there is no model {name!r}; there are {known}", "model", 404)
-            return self._refusal(_dialect(request), error, told)
+            message = f"there is no model {name!r}; there are {known}"
+            wrong = Wrong(status=404, message=message, param="model")
+            return self._refusal(_dialect(request), wrong, told)
         return self._told(_listing(request).entry(name, self._serving.created), 200, told)
 
     async def lost(self, request: Request, error: Exception) -> Response:
@@ -121,7 +122,7 @@ class _Api:
             "" if path.startswith("/v1/") else "; OpenAI's clients need a base URL that ends in /v1"
         )
         message = f"the mock server has no {request.method} {path}{hint}"
-        return self._refusal(_dialect(request), BadRequest(message, status=status), told)
+        return self._refusal(_dialect(request), Wrong(status=status, message=message), told)
 
     async def _read(self, request: Request) -> tuple[Any, Told]:
         """The JSON body of a request, which is noted; what is none is `None`."""
@@ -138,9 +139,8 @@ class _Api:
         self._serving.received.append(served)
         return body, lambda outcome: self._serving.tell(served, outcome)
 
-    def _refusal(self, dialect: Dialect, error: BadRequest, told: Told) -> Response:
-        wrong = Wrong(status=error.status, message=error.message, param=error.param)
-        return self._told(dialect.wrong(wrong), error.status, told)
+    def _refusal(self, dialect: Dialect, wrong: Wrong, told: Told) -> Response:
+        return self._told(dialect.wrong(wrong), wrong.status, told)
 
     def _told(self, data: Mapping[str, Any], status: int, told: Told) -> Response:
         told(str(status))
@@ -151,8 +151,12 @@ class _Api:
 
 def _object(data: Any) -> Fields:
     if not isinstance(data, dict):
-        raise BadRequest("the body is no JSON object")
+        raise FormatError("the body is no JSON object")
     return Fields(data)
+
+
+def _wrong(error: FormatError) -> Wrong:
+    return Wrong(status=400, message=error.message, param=error.place)
 
 
 def _is_anthropic(request: Request) -> bool:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from agentflow.messages.chunk import FinishChunk, ReasoningChunk, TextChunk, ToolCallChunk
-from agentflow.messages.collector import Collector
+from agentflow.messages.formats.fields import Fields
 from agentflow.messages.message import Message
-from agentflow.messages.part import VendorData
 from agentflow.messages.tool_spec import ToolSpec
-from agentflow.mock.wire.fields import Fields
 from agentflow.models.ports import ModelContext
 from agentflow.run.signal import CancelSignal
 
-__all__ = ["Asked", "Said", "assistant_of", "names_of_calls", "parameters_of"]
+__all__ = ["Asked", "parameters_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,36 +59,6 @@ class Asked:
             output_schema=self.output_schema,
             parameters=self.parameters,
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """What an assistant message of the body holds, in order: a text, a reasoning, or a call with its id, name and arguments."""
-
-    text: str = ""
-    reasoning: str = ""
-    call: tuple[str, str, str] | None = None
-    vendor_data: VendorData | None = None
-
-
-def assistant_of(parts: Iterable[Said]) -> Message:
-    """The message of an assistant, made as it is made of a stream: broken arguments are kept and told."""
-    collector = Collector()
-    for number, part in enumerate(parts):
-        if part.call is not None:
-            id, name, arguments = part.call
-            collector.add(ToolCallChunk(number, id, name, arguments))
-        elif part.reasoning or part.vendor_data:
-            collector.add(ReasoningChunk(part.reasoning, vendor_data=part.vendor_data))
-        else:
-            collector.add(TextChunk(part.text))
-    collector.add(FinishChunk())
-    return collector.message()
-
-
-def names_of_calls(messages: Iterable[Message]) -> dict[str, str]:
-    """The names of all tool calls by their ids: a result names only the id."""
-    return {call.id: call.name for message in messages for call in message.tool_calls}
 
 
 def parameters_of(body: Fields, *known: str) -> dict[str, Any]:

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from agentflow.messages.chunk import Chunk, FinishReason
+from agentflow.messages.formats.fields import Fields
 from agentflow.mock.wire.asked import Asked
 from agentflow.mock.wire.chat_request import asked_of
 from agentflow.mock.wire.dialect import Answer, Stamp, Wrong
 from agentflow.mock.wire.event import DONE, Event
-from agentflow.mock.wire.fields import Fields
 from agentflow.mock.wire.gathering import Gathering, Growth, Item
 from agentflow.mock.wire.openai_error import openai_error
 

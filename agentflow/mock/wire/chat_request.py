@@ -5,21 +5,14 @@ After https://platform.openai.com/docs/api-reference/chat/create.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from agentflow.messages.message import Message, system, user
-from agentflow.messages.part import ToolResult
+from agentflow.messages.formats.fields import Fields
+from agentflow.messages.formats.openai_chat import from_openai_chat
+from agentflow.messages.message import Message
 from agentflow.messages.tool_spec import ToolSpec
-from agentflow.mock.wire.asked import (
-    Asked,
-    Said,
-    assistant_of,
-    names_of_calls,
-    parameters_of,
-)
-from agentflow.mock.wire.content import files_of, text_of
-from agentflow.mock.wire.fields import BadRequest, Fields
+from agentflow.mock.wire.asked import Asked, parameters_of
 
 __all__ = ["asked_of", "schema_of", "tool_choice_of"]
 
@@ -33,7 +26,7 @@ def asked_of(body: Fields) -> Asked:
     """What a body asks for.
 
     Raises:
-        BadRequest: It is no request for a chat completion, or for something that the mock cannot give.
+        FormatError: It is no request for a chat completion, or for something that the mock cannot give.
     """
     model = body.text("model")
     if body.data.get("n") not in (None, 1):
@@ -124,42 +117,4 @@ def _messages(body: Fields) -> tuple[Message, ...]:
     given = body.objects("messages", required=True)
     if not given:
         raise body.wrong("it is empty; give at least one message", "messages")
-    messages: list[Message] = []
-    for each in given:
-        messages.append(_message(each, names_of_calls(messages)))
-    return tuple(messages)
-
-
-def _message(given: Fields, names: Mapping[str, str]) -> Message:
-    match given.text("role"):
-        case "system" | "developer":
-            return system(text_of(given, "content"))
-        case "user":
-            return user(text_of(given, "content"), files=files_of(given, "content"))
-        case "assistant":
-            return assistant_of(_said(given))
-        case "tool":
-            id = given.text("tool_call_id")
-            if id not in names:
-                raise given.wrong(f"no tool call before it has the id {id!r}", "tool_call_id")
-            text, files = text_of(given, "content"), tuple(files_of(given, "content"))
-            return Message("tool", (ToolResult(id, names[id], text, files=files),), "tool")
-        case other:
-            raise given.wrong(
-                f"{other!r} is none of 'system', 'developer', 'user', 'assistant' and 'tool'",
-                "role",
-            )
-
-
-def _said(given: Fields) -> Iterator[Said]:
-    if given.has("reasoning_content"):
-        yield Said(reasoning=given.text("reasoning_content"))
-    calls = given.objects("tool_calls")
-    if given.has("content") or not calls:
-        text = text_of(given, "content") if given.has("content") else given.text("refusal", "")
-        yield Said(text=text)
-    for each in calls:
-        if each.text("type", "function") != "function":
-            raise BadRequest(f"{each.at('type')}: the mock server knows calls of functions")
-        function = each.object("function")
-        yield Said(call=(each.text("id"), function.text("name"), function.text("arguments", "")))
+    return from_openai_chat(body.data["messages"], reading="request")

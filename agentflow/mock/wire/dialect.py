@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from agentflow.messages.chunk import Chunk
+from agentflow.messages.formats.fields import Fields
 from agentflow.mock.wire.asked import Asked
 from agentflow.mock.wire.event import Event
-from agentflow.mock.wire.fields import Fields
 from agentflow.mock.wire.gathering import Gathering
 
 __all__ = ["Answer", "Dialect", "Stamp", "Wrong"]
@@ -79,7 +79,7 @@ class Dialect(Protocol):
         """What a body asks for.
 
         Raises:
-            BadRequest: It is not what the format says.
+            FormatError: It is not what the format says.
         """
         ...
 

@@ -10,10 +10,10 @@ from dataclasses import replace
 from typing import Any
 
 from agentflow.messages.chunk import Chunk, FinishReason
+from agentflow.messages.formats.fields import Fields
 from agentflow.mock.wire.asked import Asked
 from agentflow.mock.wire.dialect import Answer, Stamp, Wrong
 from agentflow.mock.wire.event import Event
-from agentflow.mock.wire.fields import Fields
 from agentflow.mock.wire.gathering import Gathering, Growth, Item
 from agentflow.mock.wire.messages_request import asked_of
 

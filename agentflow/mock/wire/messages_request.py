@@ -5,22 +5,14 @@ After https://docs.anthropic.com/en/api/messages.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from agentflow.messages.message import Message, system, user
-from agentflow.messages.part import ToolResult
+from agentflow.messages.formats.anthropic import from_anthropic
+from agentflow.messages.formats.fields import Fields
+from agentflow.messages.message import Message
 from agentflow.messages.tool_spec import ToolSpec
-from agentflow.mock.wire.asked import (
-    Asked,
-    Said,
-    assistant_of,
-    names_of_calls,
-    parameters_of,
-)
-from agentflow.mock.wire.content import blocks_of, files_of, text_of
-from agentflow.mock.wire.fields import Fields
+from agentflow.mock.wire.asked import Asked, parameters_of
 
 __all__ = ["asked_of", "conversation_of"]
 
@@ -33,7 +25,7 @@ def asked_of(body: Fields) -> Asked:
     """What a body asks for.
 
     Raises:
-        BadRequest: It is no request for a message, or for something that the mock cannot give.
+        FormatError: It is no request for a message, or for something that the mock cannot give.
     """
     most = body.number("max_tokens")
     if most is None or most < 1:
@@ -56,12 +48,10 @@ def conversation_of(body: Fields) -> tuple[Message, ...]:
     given = body.objects("messages", required=True)
     if not given:
         raise body.wrong("it is empty; give at least one message", "messages")
-    messages: list[Message] = []
-    if body.has("system"):
-        messages.append(system(text_of(body, "system")))
-    for each in given:
-        messages.extend(_messages(each, names_of_calls(messages)))
-    return tuple(messages)
+    system = body.data["system"] if body.has("system") else ""
+    if not isinstance(system, str | list):
+        raise body.wrong("it is neither a text nor a list of blocks", "system")
+    return from_anthropic(body.data["messages"], system=system, reading="request")
 
 
 def _schema(body: Fields) -> Mapping[str, Any] | None:
@@ -97,49 +87,3 @@ def _choice(body: Fields, offered: set[str]) -> str | None:
     if type not in _CHOICES:
         raise choice.wrong(f"{type!r} is none of 'auto', 'any', 'tool' and 'none'", "type")
     return _CHOICES[type]
-
-
-def _messages(given: Fields, names: Mapping[str, str]) -> Iterator[Message]:
-    match given.text("role"):
-        case "user":
-            yield from _of_user(given, names)
-        case "assistant":
-            yield assistant_of(_said(given))
-        case "system":
-            yield system(text_of(given, "content"))
-        case other:
-            raise given.wrong(f"{other!r} is none of 'user', 'assistant' and 'system'", "role")
-
-
-def _of_user(given: Fields, names: Mapping[str, str]) -> Iterator[Message]:
-    """Results of tools come in a message of the user here; they are messages of their own to a model."""
-    blocks = blocks_of(given, "content")
-    results = [block for block in blocks if block.text("type") == "tool_result"]
-    for block in results:
-        id = block.text("tool_use_id")
-        if id not in names:
-            raise block.wrong(f"no tool call before it has the id {id!r}", "tool_use_id")
-        there = block.has("content")
-        text = text_of(block, "content") if there else ""
-        files = tuple(files_of(block, "content")) if there else ()
-        result = ToolResult(id, names[id], text, block.flag("is_error"), files)
-        yield Message("tool", (result,), "tool")
-    if len(results) < len(blocks) or not blocks:
-        yield user(text_of(given, "content"), files=files_of(given, "content"))
-
-
-def _said(given: Fields) -> Iterator[Said]:
-    for block in blocks_of(given, "content"):
-        match block.text("type"):
-            case "text":
-                yield Said(text=block.text("text"))
-            case "thinking":
-                data = {"vendor": "anthropic", "signature": block.text("signature", "")}
-                yield Said(reasoning=block.text("thinking"), vendor_data=data)
-            case "redacted_thinking":
-                yield Said(vendor_data={"vendor": "anthropic", "data": block.text("data")})
-            case "tool_use":
-                arguments = json.dumps(block.object("input").data, ensure_ascii=False)
-                yield Said(call=(block.text("id"), block.text("name"), arguments))
-            case _:
-                pass

@@ -10,12 +10,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from agentflow.messages.chunk import Chunk
+from agentflow.messages.formats.fields import Fields
 from agentflow.messages.message import Message
-from agentflow.mock.wire.asked import Asked, Said, assistant_of
+from agentflow.messages.part import Part, ReasoningPart, TextPart
+from agentflow.messages.proposal import read_call
+from agentflow.mock.wire.asked import Asked
 from agentflow.mock.wire.chat_answer import openai_usage
 from agentflow.mock.wire.dialect import Answer, Stamp, Wrong
 from agentflow.mock.wire.event import Event
-from agentflow.mock.wire.fields import Fields
 from agentflow.mock.wire.gathering import Gathering, Growth, Item
 from agentflow.mock.wire.openai_error import openai_error
 from agentflow.mock.wire.responses_item import closing, finished, growing, opening, started
@@ -136,7 +138,7 @@ class ResponsesAnswer:
             ("input_tokens_details", "output_tokens_details"),
         )
         if self._asked.parameters.get("store") is not False:
-            self._keep(response["id"], (*self._said_before(), assistant_of(self._said())))
+            self._keep(response["id"], (*self._said_before(), self._answer()))
         return response
 
     def _said_before(self) -> tuple[Message, ...]:
@@ -144,15 +146,8 @@ class ResponsesAnswer:
         messages = self._asked.messages
         return messages[1:] if self._asked.has_instructions else messages
 
-    def _said(self) -> Iterator[Said]:
-        for item in self.gathered.items:
-            match item.kind:
-                case "call":
-                    yield Said(call=(item.id, item.name, item.text))
-                case "reasoning":
-                    yield Said(reasoning=item.text)
-                case "text":
-                    yield Said(text=item.text)
+    def _answer(self) -> Message:
+        return Message("assistant", tuple(map(_part, self.gathered.items)), "model")
 
     def _response(self, status: str, output: list[dict[str, Any]]) -> dict[str, Any]:
         asked = self._asked
@@ -179,3 +174,13 @@ class ResponsesAnswer:
             "store": given.get("store") is not False,
             "usage": None,
         }
+
+
+def _part(item: Item) -> Part:
+    match item.kind:
+        case "call":
+            return read_call(item.id, item.name, item.text, item.vendor_data)
+        case "reasoning":
+            return ReasoningPart(item.text, item.vendor_data)
+        case "text":
+            return TextPart(item.text)

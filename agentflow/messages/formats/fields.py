@@ -1,12 +1,14 @@
-"""The fields of a JSON body, read one by one; what is wrong with one is told by its place."""
+"""The fields of JSON from outside, read one by one; what is wrong with one is told by its place."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["BadRequest", "Fields"]
+from agentflow.errors import ContractError
+
+__all__ = ["Fields", "FormatError", "objects_of"]
 
 _KINDS: Mapping[type, str] = {
     str: "a text",
@@ -17,19 +19,17 @@ _KINDS: Mapping[type, str] = {
 }
 
 
-class BadRequest(Exception):
-    """The body is not what its format says.
+class FormatError(ContractError):
+    """Something is not what its format says.
 
     Args:
-        message: What is wrong, and what to do.
-        param: The place of it in the body.
-        status: The HTTP status that tells so.
+        message: What is wrong, and what to do, with its place.
+        place: The place of it, such as `messages[0].role`; `None` for the whole.
     """
 
-    def __init__(self, message: str, param: str | None = None, status: int = 400) -> None:
+    def __init__(self, message: str, place: str | None = None) -> None:
         self.message = message
-        self.param = param
-        self.status = status
+        self.place = place
         super().__init__(message)
 
 
@@ -67,12 +67,12 @@ class Fields:
     def objects(self, name: str, *, required: bool = False) -> list[Fields]:
         """A list of objects; none when it is not there."""
         given = self._read(name, list, None if required else [])
-        return list(_objects(given, self.at(name)))
+        return list(objects_of(given, self.at(name)))
 
-    def wrong(self, message: str, name: str | None = None) -> BadRequest:
+    def wrong(self, message: str, name: str | None = None) -> FormatError:
         """The error that tells what is wrong with a field, or with the object."""
         place = self.place if name is None else self.at(name)
-        return BadRequest(f"{place or 'the body'}: {message}", place or None)
+        return FormatError(f"{place or 'the body'}: {message}", place or None)
 
     def _read(self, name: str, kind: type, default: Any) -> Any:
         value = self.data.get(name)
@@ -85,8 +85,13 @@ class Fields:
         return value
 
 
-def _objects(given: list[Any], place: str) -> Iterator[Fields]:
+def objects_of(given: Sequence[Any], place: str) -> Iterator[Fields]:
+    """The objects of a list, each with its place.
+
+    Raises:
+        FormatError: One is none.
+    """
     for number, item in enumerate(given):
         if not isinstance(item, dict):
-            raise BadRequest(f"{place}[{number}]: it is not an object", f"{place}[{number}]")
+            raise FormatError(f"{place}[{number}]: it is not an object", f"{place}[{number}]")
         yield Fields(item, f"{place}[{number}]")
