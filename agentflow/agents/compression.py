@@ -1,7 +1,7 @@
 """Compression of a conversation: an ordinary node, which enters where the author puts it and is checked like any other.
 
-What a compressor leaves out is its own affair, but for what must stay: the current question, whatever is pinned, and tool calls
-that still wait for their results.
+What a compressor leaves out is its own affair, but for what must stay: the current question, whatever is pinned, and calls that
+still wait for their result.
 """
 
 from __future__ import annotations
@@ -10,20 +10,23 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from agentflow.errors import ModelError
 from agentflow.graph.limits import Uses
 from agentflow.graph.node import Node, node
 from agentflow.messages.message import Message, system
 from agentflow.messages.shortening import (
     check_shortened,
     current_question,
-    pending_calls,
+    must_stay,
+    split_leading,
     split_recent,
 )
+from agentflow.messages.trimming import cut_results, trim
 
 if TYPE_CHECKING:
     from agentflow.run.context import NodeContext
 
-__all__ = ["Compressor", "Summarise", "compress_node"]
+__all__ = ["Compressor", "Summarise", "Trim", "compress_node"]
 
 Compressor = Callable[[Sequence[Message], "NodeContext"], Awaitable[Sequence[Message]]]
 """Makes a conversation shorter."""
@@ -38,44 +41,81 @@ _ASK: Final = (
 class Summarise:
     """The recommended compressor: older exchanges become one summary, which a model writes; recent and pinned ones stay.
 
+    So do the current question and calls that still wait for their result. When there is no summary, because the model fails or
+    says nothing, the conversation stays what it was, and a warning is logged; a cancel and an exceeded budget are not caught.
+
     Args:
-        keep_recent: How many of the last messages stay at least; exchanges of tool calls and results stay whole,
-            and those whose calls still wait stay.
+        keep_recent: How many of the last messages stay at least; exchanges of tool calls and results stay whole.
         model: The name of the model that summarises; default: the engine's own.
         instructions: What it is told.
         max_output_tokens: How long the summary may be.
+        max_chars: How long the whole may be afterwards: where what stays is longer alone, its longest results of tools are cut;
+            default: as long as it is.
     """
 
     keep_recent: int = 6
     model: str | None = None
     instructions: str = _ASK
     max_output_tokens: int | None = None
+    max_chars: int | None = None
 
     async def __call__(self, messages: Sequence[Message], ctx: NodeContext) -> list[Message]:
-        at = 0
-        while at < len(messages) and messages[at].role == "system":
-            at += 1
-        older, recent = split_recent(messages[at:], self.keep_recent)
-        current, pending = current_question(messages), pending_calls(messages)
-
-        def must_stay(message: Message) -> bool:
-            waits = any(call.id in pending for call in message.tool_calls)
-            return message.pinned or message is current or waits
-
-        stays = [group for group in older if any(map(must_stay, group))]
-        goes = [message for group in older if group not in stays for message in group]
+        leading, talk = split_leading(messages)
+        older, recent = split_recent(talk, self.keep_recent)
+        question = current_question(messages)
+        kept: list[Message] = []
+        goes: list[Message] = []
+        for group in older:
+            (kept if must_stay(group, question) else goes).extend(group)
+        kept += [message for group in recent for message in group]
         if not goes:
+            return self._within([*leading, *kept])
+        told = await self._summary(goes, ctx)
+        if told is None:
             return list(messages)
-        reply = await ctx.model.invoke(
-            "\n\n".join(map(_told, goes)),
-            model=self.model,
-            instructions=self.instructions,
-            max_output_tokens=self.max_output_tokens,
-            stage="compress",
-        )
-        summary = system(f"What was said before, in short:\n{reply.value}", provenance="memory")
-        kept = [message for group in (*stays, *recent) for message in group]
-        return [*messages[:at], summary, *kept]
+        summary = system(f"What was said before, in short:\n{told}", provenance="memory")
+        return self._within([*leading, summary, *kept])
+
+    async def _summary(self, goes: Sequence[Message], ctx: NodeContext) -> str | None:
+        try:
+            reply = await ctx.model.invoke(
+                "\n\n".join(map(_told, goes)),
+                model=self.model,
+                instructions=self.instructions,
+                max_output_tokens=self.max_output_tokens,
+                stage="compress",
+            )
+        except ModelError as error:
+            ctx.log.warning(
+                "the conversation is not summarised: the model failed", error=str(error)
+            )
+            return None
+        told: str = reply.value
+        if told.strip():
+            return told
+        ctx.log.warning("the conversation is not summarised: the summary is empty")
+        return None
+
+    def _within(self, messages: list[Message]) -> list[Message]:
+        if self.max_chars is None:
+            return messages
+        return list(cut_results(messages, max_chars=self.max_chars))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trim:
+    """A compressor that asks no model: the oldest exchanges are left out, and then long results of tools are cut; see `trim`.
+
+    Args:
+        max_chars: How long the conversation may be afterwards.
+        keep_recent: How many of the last messages stay at least; exchanges of tool calls and results stay whole.
+    """
+
+    max_chars: int = 20_000
+    keep_recent: int = 1
+
+    async def __call__(self, messages: Sequence[Message], _ctx: NodeContext) -> list[Message]:
+        return list(trim(messages, max_chars=self.max_chars, keep_recent=self.keep_recent))
 
 
 def compress_node(
@@ -94,11 +134,12 @@ def compress_node(
         source: The field with the conversation, put to `requires` by itself.
         target: The field for the shorter one, put to `provides` by itself; a field without a reducer.
         above_chars: A conversation of up to so many characters stays as it is, and no model is asked.
-        compressor: Makes it shorter; default: `Summarise()`. What it gives is checked: the current question and pinned
-            messages must be there, and no tool call may have lost its result.
+        compressor: Makes it shorter; default: `Summarise(max_chars=above_chars)`; `Trim(…)` asks no model. What it gives is
+            checked: the current question, pinned messages and calls that wait for their result must be there, and no tool call
+            may have lost its result.
         options: `routes`, `on_error`, `uses` and whatever else `node` takes.
     """
-    shorten: Compressor = Summarise() if compressor is None else compressor
+    shorten: Compressor = Summarise(max_chars=above_chars) if compressor is None else compressor
     calls = Uses(model_calls=1) if compressor is None else None
     given = {"uses": calls, "description": "Make the conversation shorter.", **options}
     requires = [source, *given.pop("requires", ())]

@@ -2,28 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
 from agentflow.errors import ContractError
 from agentflow.messages.message import Message
+from agentflow.messages.pairing import Pairing, pairing_of
 
-__all__ = ["check_shortened", "current_question", "exchanges", "pending_calls", "split_recent"]
+__all__ = [
+    "Exchange",
+    "check_shortened",
+    "current_question",
+    "exchanges",
+    "must_stay",
+    "split_leading",
+    "split_recent",
+]
 
 Exchange = tuple[Message, ...]
 
 
-def exchanges(messages: Iterable[Message]) -> list[Exchange]:
-    """The messages in groups that belong together: an answer with tool calls and their results, or one message alone."""
-    found: list[list[Message]] = []
-    open_calls: set[str] = set()
-    for message in messages:
-        answered = {result.call_id for result in message.tool_results}
-        if found and answered & open_calls:
-            found[-1].append(message)
-        else:
-            found.append([message])
-            open_calls = {call.id for call in message.tool_calls}
-    return [tuple(group) for group in found]
+def exchanges(messages: Sequence[Message]) -> list[Exchange]:
+    """The messages in groups that belong together: an answer with all up to its last result, or one message alone."""
+    ends = list(range(len(messages)))
+    for pair in pairing_of(messages).pairs:
+        if pair.result_at is not None:
+            ends[pair.at] = max(ends[pair.at], pair.result_at)
+    found: list[Exchange] = []
+    start = 0
+    while start < len(messages):
+        at, end = start, ends[start]
+        # Another answer may lie in between, with results that come later still.
+        while at < end:
+            at += 1
+            end = max(end, ends[at])
+        found.append(tuple(messages[start : end + 1]))
+        start = end + 1
+    return found
+
+
+def split_leading(messages: Sequence[Message]) -> tuple[Sequence[Message], Sequence[Message]]:
+    """The instructions at the beginning, and the conversation."""
+    at = 0
+    while at < len(messages) and messages[at].role == "system":
+        at += 1
+    return messages[:at], messages[at:]
 
 
 def split_recent(messages: Sequence[Message], keep: int) -> tuple[list[Exchange], list[Exchange]]:
@@ -36,8 +59,17 @@ def split_recent(messages: Sequence[Message], keep: int) -> tuple[list[Exchange]
     return groups[:at], groups[at:]
 
 
+def must_stay(exchange: Exchange, question: Message | None) -> bool:
+    """Whether an exchange must not be left out: the current question, a pinned message or a call that still waits is in it."""
+    if any(message.pinned or message is question for message in exchange):
+        return True
+    return bool(pairing_of(exchange).pending)
+
+
 def check_shortened(before: Sequence[Message], after: Sequence[Message]) -> None:
-    """See that nothing is lost that must stay: the current question, what is pinned, and calls that wait; no call lost its result.
+    """See that nothing is lost that must stay, and that no call lost its result.
+
+    What must stay is the current question, what is pinned, and calls that still wait for their result.
 
     Args:
         before: The conversation as it was.
@@ -52,24 +84,22 @@ def check_shortened(before: Sequence[Message], after: Sequence[Message]) -> None
         for what, message in _needed(before)
         if _known_by(message) not in there
     ]
-    calls = {call.id for message in after for call in message.tool_calls}
-    results = {result.call_id for message in after for result in message.tool_results}
-    had = {result.call_id for message in before for result in message.tool_results}
-    waiting = sorted(pending_calls(before) - calls)
-    lost += [f"the tool call {id!r}, which waits for its result" for id in waiting]
-    lost += [f"the result of the tool call {id!r}" for id in sorted((calls & had) - results)]
-    lost += [f"the tool call {id!r} of a result" for id in sorted(results - calls)]
+    lost += _torn(pairing_of(before), pairing_of(after))
     if lost:
         raise ContractError(f"the shortened conversation has lost {'; '.join(lost)}")
 
 
-def pending_calls(messages: Iterable[Message]) -> set[str]:
-    """The ids of tool calls that have no result yet, perhaps because a person has to agree to them."""
-    called, answered = set[str](), set[str]()
-    for message in messages:
-        called |= {call.id for call in message.tool_calls}
-        answered |= {result.call_id for result in message.tool_results}
-    return called - answered
+def _torn(before: Pairing, after: Pairing) -> Iterator[str]:
+    """What is lost of calls and results that had each other, and of calls that wait."""
+    waited = Counter(call.id for call in before.pending)
+    called = Counter(pair.call.id for pair in after.pairs)
+    for id in sorted(waited - called):
+        yield f"the tool call {id!r}, which waits for its result"
+    for id in sorted(Counter(call.id for call in after.pending) - waited):
+        yield f"the result of the tool call {id!r}"
+    orphans = Counter(result.call_id for _, result in before.orphans)
+    for id in sorted(Counter(result.call_id for _, result in after.orphans) - orphans):
+        yield f"the tool call {id!r} of a result"
 
 
 def current_question(messages: Sequence[Message]) -> Message | None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, TypedDict
 
 import pytest
+import structlog
 from hypothesis import given, strategies as st
 
 from agentflow import (
@@ -14,12 +15,15 @@ from agentflow import (
     BudgetExceeded,
     ContractError,
     Message,
+    ModelError,
+    ModelRequestRefused,
+    Uses,
     Workflow,
     define_workflow,
     node,
     route,
 )
-from agentflow.agents.compression import Summarise, compress_node
+from agentflow.agents.compression import Summarise, Trim, compress_node
 from agentflow.messages import ToolCall, assistant, system, tool_result, user
 from agentflow.messages.shortening import check_shortened, exchanges, split_recent
 from agentflow.mock import MockModel, Rule
@@ -130,6 +134,75 @@ async def test_a_question_that_was_asked_long_ago_stays() -> None:
     after = await shortened(talk, compressor=Summarise(keep_recent=1))
     assert talk[0] in after
     assert len(after) == 3
+
+
+@pytest.mark.parametrize(
+    "reply", [ModelError("broken"), ModelRequestRefused("too long"), " \n"], ids=type
+)
+async def test_a_conversation_stays_what_it_was_when_there_is_no_summary(reply: Any) -> None:
+    provider = MockModel([Rule(reply=reply)])
+    compress: Any = compress_node("compress", above_chars=10)
+    with structlog.testing.capture_logs() as logs:
+        after = (await compress({"messages": TALK * 2}, fake_context(model=provider)))["context"]
+    assert after == TALK * 2
+    assert len(provider.requests) == 1
+    (warning,) = [line for line in logs if line["log_level"] == "warning"]
+    assert warning["event"].startswith("the conversation is not summarised: the ")
+
+
+async def test_a_cancel_and_a_limit_are_no_failed_summary() -> None:
+    provider = MockModel([Rule(reply="Short.")])
+    ctx = fake_context(model=provider, budget=Budget(model_calls=0))
+    compress: Any = compress_node("compress", above_chars=10)
+    with pytest.raises(BudgetExceeded):
+        await compress({"messages": TALK}, ctx)
+
+
+@pytest.mark.case("P131")
+async def test_a_conversation_without_a_user_is_summarised_like_any_other() -> None:
+    talk = [assistant(f"Step {number}. " * 9) for number in range(9)]
+    provider = MockModel([Rule(reply="Nine steps.")])
+    compress: Any = compress_node("compress", above_chars=10)
+    after = (await compress({"messages": talk}, fake_context(model=provider)))["context"]
+    assert after[0].text.endswith("Nine steps.")
+    assert after[1:] == talk[-6:]
+    assert "Step 2." in provider.requests[0].text
+    broken = fake_context(model=MockModel([Rule(reply=ModelError("broken"))]))
+    assert (await compress({"messages": talk}, broken))["context"] == talk
+
+
+@pytest.mark.case("P133")
+async def test_results_of_what_stays_are_cut_when_they_are_too_long_alone() -> None:
+    calls = [ToolCall(f"c{number}", "look") for number in range(9)]
+    results = [tool_result(call, "x" * 5_000) for call in calls]
+    talk = [*TALK, assistant(tool_calls=calls), *results]
+    compress: Any = compress_node("compress", above_chars=4_000)
+    after = (await compress({"messages": talk}, fake_context(model=SHORT)))["context"]
+    assert sum(message.chars for message in after) <= 4_000
+    assert [message.role for message in after[-9:]] == ["tool"] * 9
+    # Also where nothing is old enough for a summary.
+    recent = talk[-10:]
+    provider = MockModel([Rule(reply="no")])
+    after = (await compress({"messages": recent}, fake_context(model=provider)))["context"]
+    assert sum(message.chars for message in after) <= 4_000
+    assert not provider.requests
+
+
+async def test_a_call_that_waits_for_its_result_stays() -> None:
+    waiting = assistant(tool_calls=[ToolCall("c9", "pay")])
+    after = await shortened([waiting, *TALK], compressor=Summarise(keep_recent=1))
+    assert waiting in after
+
+
+@pytest.mark.rule("R303")
+async def test_a_conversation_is_trimmed_without_a_model() -> None:
+    provider = MockModel([Rule(reply="An answer.")])
+    workflow = talking(compressor=Trim(max_chars=100), uses=Uses())
+    assert await workflow.run({"messages": TALK}, model=provider) == "An answer."
+    (request,) = provider.requests
+    assert [message.text for message in request.messages if message.text] == [
+        *("Be brief.", "Condition: only with a receipt.", "Look.", "What is it?")
+    ]
 
 
 @pytest.mark.rule("R303")
