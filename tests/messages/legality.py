@@ -94,3 +94,16 @@ def check_anthropic(system: str, turns: list[dict[str, Any]]) -> None:
             seen.add(id)
     assert not waiting
     assert len(turns) % 2 == 1 or not turns
+
+
+def check_pydantic_ai(sent: list[Any]) -> None:
+    """The messages that pydantic-ai is given: after each response the request that answers all of its calls first."""
+    waiting: list[str] = []
+    for message in sent:
+        assert message.parts
+        returned = [part.tool_call_id for part in message.parts if part.part_kind == "tool-return"]
+        assert returned == waiting
+        assert all(part.part_kind == "tool-return" for part in message.parts[: len(returned)])
+        waiting = [part.tool_call_id for part in message.parts if part.part_kind == "tool-call"]
+    assert not waiting
+    assert not sent or (sent[0].kind, sent[-1].kind) == ("request", "request")

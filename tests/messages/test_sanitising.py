@@ -23,8 +23,15 @@ from agentflow.messages import (
     user,
 )
 from agentflow.messages.formats import to_anthropic, to_openai_chat, to_openai_responses
+from agentflow.messages.formats.tool_names import ToolNames
+from agentflow.providers.pydantic_ai_input import pydantic_ai_messages
 from tests.messages.histories import any_history, legal_histories
-from tests.messages.legality import check_anthropic, check_chat, check_responses
+from tests.messages.legality import (
+    check_anthropic,
+    check_chat,
+    check_pydantic_ai,
+    check_responses,
+)
 
 CALL, OTHER = ToolCall("c1", "look", {"q": 1}), ToolCall("c2", "look", {"q": 2})
 INTERNAL = ["update_working_memory"]
@@ -61,6 +68,12 @@ def test_any_history_becomes_a_sequence_that_every_vendor_takes(
     assert sanitise(messages, internal=internal) == type(sanitised)(messages, ())
     assert (not sanitised.repairs) == (list(messages) == history)
     assert repr(history) == stored
+
+
+@given(any_history)
+def test_any_history_becomes_a_sequence_that_pydantic_ai_takes(history: list[Message]) -> None:
+    messages = sanitise(history).messages
+    check_pydantic_ai(pydantic_ai_messages(messages, ToolNames(())))
 
 
 @given(any_history)
