@@ -109,7 +109,8 @@ async def _map_each(ctx: NodeContext, kind: MapEach) -> list[Update]:
 
     try:
         async with anyio.create_task_group() as group:
-            await work(kind.concurrency - 1)
+            # Not in the visit's own task: which of the workers takes an item is chance, and what that task does has an order.
+            group.start_soon(work, kind.concurrency - 1)
     finally:
         await items.close()
     branches.settle()

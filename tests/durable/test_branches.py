@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
 from hypothesis import given, settings, strategies
 
+from agentflow import Engine, define_workflow, map_each, node, route
+from agentflow.stores.memory import MemoryStore
 from tests.durable.abreast import BUDGET, INPUT, Paced, abreast
 from tests.durable.trial import Trial
 
@@ -32,3 +37,27 @@ async def test_any_number_of_kills_at_any_pace_changes_nothing(
     deaths: list[tuple[int, bool]], seed: int
 ) -> None:
     await TRIAL.check(deaths, Paced(seed), Paced(seed + 1))
+
+
+async def test_no_item_belongs_to_the_task_that_the_visit_began_in() -> None:
+    # What that task does has an order, which a resumed run is held to; which worker takes an item is chance.
+    @node(requires=["x"], provides=["y"], routes=[route.deliver("y")])
+    async def work(state: Any) -> Any:
+        return {"y": state["x"]}
+
+    per_item = define_workflow("per-item", nodes=[work], inputs=["x"])
+    each = map_each(
+        "each",
+        per_item,
+        over=lambda state: iter("abc"),
+        item="x",
+        into="ys",
+        concurrency=2,
+        routes=[route.deliver("ys")],
+    )
+    store = MemoryStore()
+    async with Engine(define_workflow("mapped", nodes=[each], inputs=[]), store=store) as engine:
+        assert await engine.run({}, run_id="r") == ["a", "b", "c"]
+        entries = [json.loads(entry.body) for entry in await store.read("r", after=0)]
+    items = [body["own"] for body in entries if body.get("kind") == "item"]
+    assert items == [False, False, False]
