@@ -4,63 +4,52 @@
 
     admit (starts a round) -> assemble -> model -> tools -> decide -> admit, or the result
 
-Step n is round n. When the rounds run out, the loop ends softly, at `conclude`, with what there is.
+Step n is round n. When the rounds run out, the loop ends softly, at `conclude`, with what there is; or `answer` asks the model
+for its last word before.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import BeforeValidator
-
+from agentflow.agents.acting import act
+from agentflow.agents.asking import Asking
+from agentflow.agents.deciding import Deciding
 from agentflow.agents.loop_result import LoopResult
+from agentflow.agents.loop_state import LoopState
+from agentflow.agents.max_steps import resolve_steps
+from agentflow.agents.setup import Instructions, LoopSetup
+from agentflow.agents.step_plan import PrepareStep, StepPlan, forcing
+from agentflow.agents.stop import StopWhen, as_conditions
+from agentflow.agents.structured_step import as_structured
 from agentflow.graph.limits import Uses
 from agentflow.graph.node import Node, node
-from agentflow.graph.reducer import Reducer, append
 from agentflow.graph.route import route
 from agentflow.graph.workflow import Workflow, define_workflow
-from agentflow.messages.message import Message, as_messages, system
-from agentflow.tools.execution import run_calls
 
 if TYPE_CHECKING:
     from agentflow.run.context import NodeContext
 
-__all__ = ["LoopState", "build_loop"]
+__all__ = ["LoopState", "OnMaxSteps", "build_loop", "loop_of"]
 
-
-def _summed(current: Mapping[str, float] | None, delta: Mapping[str, float]) -> dict[str, float]:
-    known = current or {}
-    return {name: known.get(name, 0) + delta.get(name, 0) for name in {**known, **delta}}
-
-
-def _as_list(value: object) -> object:
-    """A text or a single message as a conversation; everything else is left to the validation."""
-    return list(as_messages(value)) if isinstance(value, str | Message) else value
-
-
-class LoopState(TypedDict):
-    """The state of the loop.
-
-    `messages` is the conversation, and its only input. `instructions` are said to the model before it, and are not part of it.
-    """
-
-    messages: Annotated[list[Message], BeforeValidator(_as_list), append]
-    step: NotRequired[int]
-    instructions: NotRequired[list[Message]]
-    proposed: NotRequired[int]
-    usage: NotRequired[Annotated[dict[str, float], Reducer(None, _summed, "sum")]]
-    result: NotRequired[LoopResult]
+OnMaxSteps = Literal["stop", "answer", "raise"]
+"""What happens when the steps run out: the loop ends with what there is; the model is asked for its last word, without
+tools, in one more call; or the run fails with `BudgetExceeded`."""
 
 
 def build_loop(
     id: str = "agent-loop",
     *,
-    max_steps: int = 10,
-    instructions: str | None = None,
+    max_steps: int | None = None,
+    on_max_steps: OnMaxSteps = "stop",
+    stop_when: StopWhen | Iterable[StopWhen] | None = None,
+    prepare_step: PrepareStep | None = None,
+    instructions: Instructions | None = None,
+    output: Any = None,
     model: str | None = None,
     tools: Iterable[str] | None = None,
+    tool_choice: str | None = None,
     max_output_tokens: int | None = None,
     parameters: Mapping[str, Any] | None = None,
 ) -> Workflow[LoopResult]:
@@ -70,124 +59,142 @@ def build_loop(
 
     Args:
         id: The workflow's id.
-        max_steps: How many steps it may take; one that is not done by then ends with `finish_reason="max_steps"`.
-        instructions: What the model is told before the conversation.
+        max_steps: How many steps it may take; default: 10, or 1,000 with a `stop_when`. It is the loop's `max_rounds`, so
+            that the number of model calls is proved.
+        on_max_steps: What happens when they have run out: `stop` ends with `finish_reason="max_steps"`, `answer` asks the
+            model once more before, without tools, and `raise` fails with `BudgetExceeded`.
+        stop_when: Conditions of which any ends the loop, asked after each step that would be followed by another.
+        prepare_step: Says what one step asks with, before it begins.
+        instructions: What the model is told before the conversation: a text, or a function of the context, asked once a run.
+        output: The type of the structured output that the answer must be; tools may be called before. An answer that is not
+            valid goes back to the model, as a further step, as often as `structured(type, corrections=1)` says.
         model: The name of one of the engine's models; default: its default model.
         tools: The ids of the tools that the model is offered; default: all tools of the engine.
+        tool_choice: What the model must call in step 1: `required`, or the id of a tool.
         max_output_tokens: How long each answer may be.
         parameters: Whatever else the provider understands, by name.
 
     Raises:
         DefinitionError: An argument makes no loop that could run, such as `max_steps=0`.
+        TypeError: A condition cannot be called, or no schema can be made of `output`.
+        ValueError: There is no such `on_max_steps`.
     """
-    setup = _Setup(
-        instructions, model, None if tools is None else tuple(tools), max_output_tokens, parameters
+    conditions, wanted = as_conditions(stop_when), as_structured(output)
+    plan = StepPlan(
+        model=model,
+        tools=None if tools is None else tuple(tools),
+        max_output_tokens=max_output_tokens,
+        parameters={} if parameters is None else parameters,
     )
+    setup = LoopSetup(
+        instructions=instructions,
+        plan=plan,
+        prepare_step=prepare_step if tool_choice is None else forcing(tool_choice, prepare_step),
+        stop_when=conditions,
+        output=wanted,
+        corrections=0 if wanted is None else wanted.corrections,
+    )
+    steps = resolve_steps(agent=max_steps, stops=bool(conditions))
+    return loop_of(id, setup, max_steps=steps, on_max_steps=on_max_steps)
+
+
+def loop_of(
+    id: str, setup: LoopSetup, *, max_steps: int, on_max_steps: OnMaxSteps = "stop"
+) -> Workflow[LoopResult]:
+    """The loop of a setup; raises as `build_loop` does."""
+    if on_max_steps not in ("stop", "answer", "raise"):
+        raise ValueError(f"on_max_steps={on_max_steps!r}: it is 'stop', 'answer' or 'raise'")
+    asking, deciding = Asking(setup), Deciding(setup)
+    nodes = [admit, *_asked(asking), _acted(), _decided(deciding)]
+    on_limit: str | None = None
+    if on_max_steps == "answer":
+        nodes.append(_last_word(asking))
+        on_limit = "answer"
+    if on_max_steps != "raise":
+        nodes.append(_concluded(deciding))
+        on_limit = on_limit or "conclude"
     return define_workflow(
         id,
-        nodes=[admit, setup.assemble(), setup.model_call(), run_tools, decide, conclude],
+        nodes=nodes,
         state=LoopState,
         inputs=["messages"],
-        optional_inputs=[],
+        optional_inputs=["feedback"],
         entry="admit",
-        on_limit="conclude",
+        on_limit=on_limit,
         max_rounds=max_steps,
         result=LoopResult,
         description="Let a model work with tools, step by step, until it is done.",
     )
 
 
-@node(provides=["step"], starts_round=True, uses=Uses(), routes=[route.to("assemble")])
-async def admit(_state: LoopState, ctx: NodeContext) -> dict[str, Any]:
+@node(
+    requires=["messages"],
+    provides=["step", "given"],
+    starts_round=True,
+    uses=Uses(),
+    routes=[route.to("assemble")],
+)
+async def admit(state: LoopState, ctx: NodeContext) -> dict[str, Any]:
     """Open the next step."""
-    return {"step": ctx.round}
+    return {"step": ctx.round, "given": state.get("given", len(state["messages"]))}
 
 
-@dataclass(frozen=True, slots=True)
-class _Setup:
-    """What one loop asks its model with."""
-
-    instructions: str | None
-    model: str | None
-    tools: tuple[str, ...] | None
-    max_output_tokens: int | None
-    parameters: Mapping[str, Any] | None
-
-    def assemble(self) -> Node:
-        own = () if self.instructions is None else (self.instructions,)
-
-        @node(provides=["instructions"], uses=Uses(), routes=[route.to("model")])
-        async def assemble(_state: LoopState, ctx: NodeContext) -> dict[str, Any]:
-            """Gather what the model is told besides the conversation."""
-            return {"instructions": [system(text) for text in (*own, *ctx.tools.instructions)]}
-
-        return assemble
-
-    def model_call(self) -> Node:
-        @node(
-            requires=["messages", "instructions"],
-            provides=["messages", "proposed", "usage"],
+def _asked(asking: Asking) -> tuple[Node, Node]:
+    return (
+        node(
+            asking.assemble,
+            requires=["messages", "step"],
+            provides=["request"],
+            uses=Uses(),
+            routes=[route.to("model")],
+        ),
+        node(
+            asking.model,
+            requires=["messages", "request"],
+            provides=["messages", "steps"],
             uses=Uses(model_calls=1),
             routes=[route.to("tools")],
-        )
-        async def model(state: LoopState, ctx: NodeContext) -> dict[str, Any]:
-            """Ask the model, once."""
-            reply = await ctx.model.invoke(
-                [*state["instructions"], *state["messages"]],
-                transport="message",
-                model=self.model,
-                tools=ctx.tools.specs(self.tools),
-                max_output_tokens=self.max_output_tokens,
-                parameters=self.parameters,
-            )
-            answer: Message = reply.value
-            return {
-                "messages": [answer],
-                "proposed": len(answer.tool_calls),
-                "usage": dict(reply.invocation.usage),
-            }
-
-        return model
+        ),
+    )
 
 
-@node(
-    id="tools",
-    requires=["messages"],
-    provides=["messages"],
-    uses=Uses(tool_calls=None),
-    routes=[route.to("decide")],
-)
-async def run_tools(state: LoopState, ctx: NodeContext) -> dict[str, Any]:
-    """Carry out what the model proposed; every call gets its result."""
-    return {"messages": await run_calls(ctx, state["messages"][-1].tool_calls)}
+def _acted() -> Node:
+    return node(
+        act,
+        id="tools",
+        requires=["messages", "steps"],
+        provides=["messages"],
+        may_provide=["bailed"],
+        uses=Uses(tool_calls=None),
+        routes=[route.to("decide")],
+    )
 
 
-@node(
-    requires=["messages", "step", "usage", "proposed"],
-    may_provide=["result"],
-    routes=[route.deliver_if_ready("result"), route.to("admit")],
-)
-async def decide(state: LoopState) -> dict[str, Any] | None:
-    """End when the model wants no more tools."""
-    return {"result": _result(state, "stop")} if state["proposed"] == 0 else None
+def _decided(deciding: Deciding) -> Node:
+    return node(
+        deciding.decide,
+        requires=["messages", "steps", "given"],
+        may_provide=["result", "messages", "corrected"],
+        uses=Uses(),
+        routes=[route.deliver_if_ready("result"), route.to("admit")],
+    )
 
 
-@node(
-    requires=["messages", "step", "usage"],
-    provides=["result"],
-    routes=[route.deliver("result")],
-)
-async def conclude(state: LoopState) -> dict[str, Any]:
-    """End with what there is, because the steps ran out."""
-    return {"result": _result(state, "max_steps")}
+def _last_word(asking: Asking) -> Node:
+    return node(
+        asking.answer,
+        requires=["messages", "request"],
+        provides=["messages", "steps"],
+        uses=Uses(model_calls=1),
+        routes=[route.to("conclude")],
+    )
 
 
-def _result(state: LoopState, reason: Any) -> LoopResult:
-    answers = [message for message in state["messages"] if message.role == "assistant"]
-    return LoopResult(
-        text=answers[-1].text,
-        messages=tuple(state["messages"]),
-        steps=state["step"],
-        finish_reason=reason,
-        usage=state["usage"],
+def _concluded(deciding: Deciding) -> Node:
+    return node(
+        deciding.conclude,
+        requires=["messages", "steps", "given"],
+        provides=["result"],
+        uses=Uses(),
+        routes=[route.deliver("result")],
     )

@@ -118,9 +118,13 @@ class ModelRequest:
 
     @property
     def tool_choice(self) -> str | None:
-        """What the model may call; its answer, if that is a call."""
-        tool = self.form.tool
-        return self.draft.tool_choice if tool is None else tool.name
+        """What the model may call; its answer, if that is a call: beside other tools it may call those first."""
+        tool, chosen = self.form.tool, self.draft.tool_choice
+        if tool is None:
+            return chosen
+        if not self.draft.tools or chosen == "none":
+            return tool.name
+        return "required" if chosen in (None, "auto") else chosen
 
     def identity(self) -> tuple[Any, ...]:
         """What makes it this request and no other, as data."""

@@ -55,6 +55,8 @@ FACT_KINDS: Final[Mapping[str, str]] = {
     "tool.failed": "A tool call, or a try of it, failed. Data: `tool`, `error`, `message`, `again` if another try follows.",
     "tool.denied": "A tool call was not authorised. Data: `tool`, `reason`.",
     "tool.repeated": "A model made the same call once more, and is warned. Data: `tool`, `times`, `stop` (the call that ends the run).",
+    "step.completed": "An agent's step ended. Data: `step`, `finish_reason`, `usage`, and `items`: the kind of each text, tool call "
+    "and tool result in it, with its size or tool. Content: its messages.",
     "effect.replayed": "An effect of this visit was answered from its record. Data: `kind`, `key`.",
     "limit.reached": "A limit was reached. Data: `limit`, `allowed`, `used`, `handler` if a node takes over.",
     "thread.abandoned": "A body ignored the cancel or its timeout and was left behind; its result is dropped.",

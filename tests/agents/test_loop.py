@@ -24,6 +24,7 @@ from agentflow import (
     subflow,
     tool,
 )
+from agentflow.agents.step import StepRecord
 from agentflow.messages import (
     FinishChunk,
     Message,
@@ -112,7 +113,7 @@ def test_the_loop_prints_its_own_graph() -> None:
 async def test_the_loop_works_with_tools_until_the_model_is_done() -> None:
     result = await build_loop().run({"messages": "0"}, model=counting(2), tools=[add_up])
     assert isinstance(result, LoopResult)
-    assert (result.text, result.finish_reason, result.steps) == ("It is 2.", "stop", 3)
+    assert (result.text, result.finish_reason, len(result.steps)) == ("It is 2.", "stop", 3)
     assert shape_of(result.messages) == [
         *("user", "assistant", "tool", "assistant", "tool", "assistant")
     ]
@@ -127,7 +128,7 @@ async def test_step_n_is_round_n() -> None:
     )
     assert [fact.round for fact in recorder.of("model.started")] == [1, 2, 3]
     assert [fact.round for fact in recorder.of("tool.started")] == [1, 2]
-    assert result.steps == len(recorder.of("round.started")) == 3
+    assert len(result.steps) == len(recorder.of("round.started")) == 3
 
 
 @pytest.mark.parametrize("max_steps", [1, 2, 5])
@@ -136,7 +137,7 @@ async def test_when_the_steps_run_out_there_is_a_result_with_what_there_is(max_s
     result = await build_loop(max_steps=max_steps).run(
         {"messages": "0"}, model=model, tools=[add_up], observers=[recorder]
     )
-    assert (result.finish_reason, result.steps) == ("max_steps", max_steps)
+    assert (result.finish_reason, len(result.steps)) == ("max_steps", max_steps)
     assert len(model.requests) == max_steps
     assert_valid(result.messages)
     assert result.messages[-1].tool_results[0].content == str(max_steps)
@@ -145,7 +146,7 @@ async def test_when_the_steps_run_out_there_is_a_result_with_what_there_is(max_s
 
 async def test_an_answer_on_the_last_step_is_an_answer() -> None:
     result = await build_loop(max_steps=3).run({"messages": "0"}, model=counting(2), tools=[add_up])
-    assert (result.finish_reason, result.steps) == ("stop", 3)
+    assert (result.finish_reason, len(result.steps)) == ("stop", 3)
 
 
 async def test_the_last_text_of_the_model_is_the_text_also_beside_tool_calls() -> None:
@@ -175,7 +176,7 @@ async def test_what_the_model_gets_wrong_goes_back_to_it_and_the_history_stays_v
     )
     model = MockModel([Rule(reply=[MockReply(calls=wrong), "I see."])])
     result = await build_loop().run({"messages": "go"}, model=model, tools=[add_up, broken])
-    assert (result.text, result.steps) == ("I see.", 2)
+    assert (result.text, len(result.steps)) == ("I see.", 2)
     assert_valid(result.messages)
     told = model.requests[1].tool_results
     assert [item.is_error for item in told] == [True, True, True, True, False]
@@ -291,7 +292,7 @@ async def test_the_loop_is_a_node_in_another_workflow() -> None:
         inputs=["question"],
     )
     result = await outer.run({"question": "0"}, model=counting(1), tools=[add_up])
-    assert (result.text, result.steps) == ("It is 1.", 2)
+    assert (result.text, len(result.steps)) == ("It is 1.", 2)
 
 
 async def test_parallel_calls_of_one_answer_come_back_in_their_order() -> None:
@@ -303,7 +304,9 @@ async def test_parallel_calls_of_one_answer_come_back_in_their_order() -> None:
 
 
 def test_a_result_does_not_change() -> None:
-    result = LoopResult(text="a", messages=(), steps=1, finish_reason="stop", usage={"x": 1})
+    record = StepRecord(number=1, at=0, model="m", usage={"x": 1})
+    said = (assistant("a"),)
+    result = LoopResult(text="a", messages=said, given=0, records=(record,), finish_reason="stop")
     with pytest.raises(dataclasses.FrozenInstanceError):
         result.text = "b"  # type: ignore[misc]
     usage: Any = result.usage

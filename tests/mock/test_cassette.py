@@ -145,7 +145,7 @@ async def test_a_workflow_runs_on_a_cassette_without_the_model(path: Path) -> No
     with ReplayingModel(path) as model:
         second = await loop.run({"messages": "a?"}, model=model, tools=[look])
     assert first.text == second.text == "I see."
-    assert first.steps == second.steps == 2
+    assert len(first.steps) == len(second.steps) == 2
 
 
 async def test_a_cassette_is_for_people_to_read(path: Path) -> None:

@@ -122,7 +122,7 @@ async def test_calls_at_the_same_time_run_and_their_results_are_understood(provi
         {"messages": "What is the weather?"}, model=provider, tools=[weather, time]
     )
     assert sorted(called) == ["Bergen", "Köln", "time"]
-    assert (result.text, result.steps) == ("It is sunny in Köln.", 2)
+    assert (result.text, len(result.steps)) == ("It is sunny in Köln.", 2)
     assert [message.role for message in result.messages] == [
         *("user", "assistant", "tool", "tool", "tool"),
         "assistant",

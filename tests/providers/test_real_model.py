@@ -94,7 +94,7 @@ async def test_the_agentic_loop_runs_on_it(provider: OpenAIChat) -> None:
     result = await build_loop(instructions="Be brief.", max_output_tokens=16).run(
         {"messages": "Hello!"}, model=Model(provider, timeout=120)
     )
-    assert (result.steps, result.finish_reason, bool(result.text.strip())) == (1, "stop", True)
+    assert (len(result.steps), result.finish_reason, bool(result.text.strip())) == (1, "stop", True)
 
 
 async def test_a_model_that_is_left_early_answers_the_next_call(provider: OpenAIChat) -> None:

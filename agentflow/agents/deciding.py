@@ -1,0 +1,103 @@
+"""The nodes of the loop that decide what follows a step: the next one, or the end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from agentflow.agents.loop_result import FinishReason, LoopResult
+from agentflow.agents.loop_state import LoopState, steps_so_far
+from agentflow.agents.setup import LoopSetup, setup_in_force
+from agentflow.agents.step import Step
+from agentflow.agents.stop import is_met
+from agentflow.agents.structured_step import not_generated
+from agentflow.errors import OutputInvalid
+from agentflow.messages.message import user
+from agentflow.run.effects import emit
+from agentflow.tools.execution import result_text
+
+if TYPE_CHECKING:
+    from agentflow.run.context import NodeContext
+
+__all__ = ["Deciding"]
+
+
+class Deciding:
+    """The bodies of `decide` and `conclude`.
+
+    Args:
+        setup: What the loop asks with.
+    """
+
+    __slots__ = ("_setup",)
+
+    def __init__(self, setup: LoopSetup) -> None:
+        self._setup = setup
+
+    async def decide(self, state: LoopState, ctx: NodeContext) -> dict[str, Any] | None:
+        """End when the model is done, a tool has given the answer, or a condition says so."""
+        setup = setup_in_force(self._setup, ctx)
+        steps = steps_so_far(state)
+        _tell(ctx, steps[-1])
+        if "bailed" in state:
+            value = state["bailed"]
+            return {"result": _result(state, "bail", text=result_text(value), object=value)}
+        if not steps[-1].tool_calls:
+            return await self._finished(setup, state, steps)
+        if await is_met(setup.stop_when, steps):
+            if setup.output is not None:
+                raise not_generated(len(steps), "a stop condition ended the loop")
+            return {"result": _result(state, "stop_when")}
+        return None
+
+    async def _finished(
+        self, setup: LoopSetup, state: LoopState, steps: tuple[Step, ...]
+    ) -> dict[str, Any]:
+        """The end, with the value that was asked for; or the next step, when the answer was none."""
+        if setup.output is None:
+            return {"result": _result(state, "stop")}
+        try:
+            value = setup.output.parse(steps[-1].messages[0])
+        except OutputInvalid as error:
+            if state.get("corrected", 0) >= setup.corrections:
+                raise
+            complaint = f"That is no valid answer: {error}\nAnswer again, with the whole value and nothing else."
+            return {"messages": [user(complaint, provenance="notice")], "corrected": 1}
+        return {"result": _result(state, "stop", object=value)}
+
+    async def conclude(self, state: LoopState, ctx: NodeContext) -> dict[str, Any]:
+        """End with what there is, because the steps ran out."""
+        setup = setup_in_force(self._setup, ctx)
+        steps = steps_so_far(state)
+        closing = state["steps"][-1].closing
+        if closing:
+            _tell(ctx, steps[-1])
+        if setup.output is None:
+            return {"result": _result(state, "max_steps")}
+        if not closing or steps[-1].tool_calls:
+            raise not_generated(len(steps), "the steps ran out")
+        value = setup.output.parse(steps[-1].messages[0])
+        return {"result": _result(state, "max_steps", object=value)}
+
+
+def _tell(ctx: NodeContext, step: Step) -> None:
+    data = {
+        "step": step.number,
+        "finish_reason": step.finish_reason,
+        "usage": step.usage,
+        "items": step.items,
+    }
+    emit(ctx, "step.completed", data=data, content=step.messages)
+
+
+def _result(
+    state: LoopState, reason: FinishReason, *, text: str | None = None, object: Any = None
+) -> LoopResult:
+    records = state["steps"]
+    return LoopResult(
+        text=state["messages"][records[-1].at].text if text is None else text,
+        object=object,
+        messages=tuple(state["messages"]),
+        given=state["given"],
+        records=tuple(records),
+        finish_reason=reason,
+    )
