@@ -4,7 +4,7 @@ The map of this package, in reading order:
 
 - `graph` what may happen: nodes, routes, conditions, the state's schema, workflows, and the checks that prove them.
 - `run` what happens: one run, its state, ledger, signal and facts; the engine.
-- `messages`, `models`, `tools`, `agents` what agents are made of; the agentic loop is a workflow like any other.
+- `messages`, `models`, `tools`, `agents` what agents are made of, and agents; their loop is a workflow like any other.
 - `mock`, `testing` models and contexts for tests and offline work.
 - `observers`, `cli` the outside.
 
@@ -19,9 +19,11 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from agentflow.agents.agent import Agent as Agent
     from agentflow.agents.compression import compress_node as compress_node
     from agentflow.agents.loop import build_loop as build_loop
     from agentflow.agents.loop_result import LoopResult as LoopResult
+    from agentflow.agents.result import ObjectResult as ObjectResult, TextResult as TextResult
     from agentflow.errors import (
         AgentflowError as AgentflowError,
         BudgetExceeded as BudgetExceeded,
@@ -139,9 +141,11 @@ if TYPE_CHECKING:
     from agentflow.tools.toolkit import Toolkit as Toolkit
 
 _HOMES = {
+    "agentflow.agents.agent": "Agent",
     "agentflow.agents.compression": "compress_node",
     "agentflow.agents.loop": "build_loop",
     "agentflow.agents.loop_result": "LoopResult",
+    "agentflow.agents.result": "ObjectResult TextResult",
     "agentflow.errors": """
         AgentflowError BudgetExceeded ContractError DefinitionError DeliveryError Divergence IncompatibleRun
         ModelDenied ModelError ModelListEmpty ModelRateLimited ModelRequestRefused ModelTimeout ModelUnavailable

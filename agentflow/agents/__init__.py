@@ -1,23 +1,54 @@
-"""Agents: the built-in agentic loop, a workflow like any other."""
+"""Agents: thin shells around the built-in agentic loop, which is a workflow like any other."""
 
 from __future__ import annotations
 
+from agentflow.agents.agent import Agent
+from agentflow.agents.events import (
+    AgentEvent,
+    FinishEvent,
+    StartEvent,
+    StepEvent,
+    ToolCallEvent,
+    ToolResultEvent,
+)
 from agentflow.agents.loop import LoopState, OnMaxSteps, build_loop
 from agentflow.agents.loop_result import FinishReason, LoopResult
+from agentflow.agents.options import AgentOptions, CallOptions, ResumedCallOptions
+from agentflow.agents.permission import AgentDenied, Asked, Permission
+from agentflow.agents.result import ObjectResult, TextResult
 from agentflow.agents.step import Step
 from agentflow.agents.step_plan import PrepareStep, StepContext, StepPlan
 from agentflow.agents.stop import StopWhen, step_count, tool_called
+from agentflow.agents.stream import AgentStream
+from agentflow.agents.workspace import Workspace
 
 __all__ = [
+    "Agent",
+    "AgentDenied",
+    "AgentEvent",
+    "AgentOptions",
+    "AgentStream",
+    "Asked",
+    "CallOptions",
+    "FinishEvent",
     "FinishReason",
     "LoopResult",
     "LoopState",
+    "ObjectResult",
     "OnMaxSteps",
+    "Permission",
     "PrepareStep",
+    "ResumedCallOptions",
+    "StartEvent",
     "Step",
     "StepContext",
+    "StepEvent",
     "StepPlan",
     "StopWhen",
+    "TextResult",
+    "ToolCallEvent",
+    "ToolResultEvent",
+    "Workspace",
     "build_loop",
     "step_count",
     "tool_called",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from agentflow.agents.events import ToolResultEvent, tell
 from agentflow.agents.loop_state import LoopState
 from agentflow.messages.message import Message, tool_result
 from agentflow.messages.part import ToolCall
@@ -27,13 +28,18 @@ async def act(state: LoopState, ctx: NodeContext) -> dict[str, Any]:
         for call in calls
         if call.name not in record.offered
     }
+    ended: dict[str, Any] = {}
     try:
         made = await run_calls(ctx, known)
     except Bail as bail:
         # Caught here, where the calls are known: the conversation must stay one that can be gone on with.
         made = [_result_so_far(ctx, call) for call in known]
-        return {"messages": _in_order(calls, made, refused), "bailed": bail.value}
-    return {"messages": _in_order(calls, made, refused)}
+        ended = {"bailed": bail.value}
+    messages = _in_order(calls, made, refused)
+    for message in messages:
+        for result in message.tool_results:
+            await tell(ctx, ToolResultEvent(result=result))
+    return {"messages": messages, **ended}
 
 
 def _refused(ctx: NodeContext, call: ToolCall, offered: Sequence[str]) -> Message:

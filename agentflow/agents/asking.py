@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from agentflow.agents.events import ToolCallEvent, tell
 from agentflow.agents.loop_state import LoopState, steps_so_far
 from agentflow.agents.request import StepRequest
 from agentflow.agents.setup import LoopSetup, setup_in_force
-from agentflow.agents.step import StepRecord
+from agentflow.agents.step import StepRecord, message_id
 from agentflow.agents.step_plan import StepContext, StepPlan, planned
 from agentflow.agents.structured_step import StructuredStep
 from agentflow.messages.message import Message, tool_result
@@ -74,10 +76,13 @@ class Asking:
             max_output_tokens=plan.max_output_tokens,
             parameters=plan.parameters,
         )
-        said: Message = reply.value
+        number = len(state.get("steps", ())) + 1
+        said: Message = replace(reply.value, id=message_id(ctx.run_id, number))
+        for call in said.tool_calls:
+            await tell(ctx, ToolCallEvent(call=call))
         usage: Mapping[str, float] = reply.invocation.usage
         record = StepRecord(
-            number=len(state.get("steps", ())) + 1,
+            number=number,
             at=len(state["messages"]),
             model=reply.invocation.name,
             finish_reason=reply.invocation.finish_reason,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from agentflow.agents.events import StepEvent, tell
 from agentflow.agents.loop_result import FinishReason, LoopResult
 from agentflow.agents.loop_state import LoopState, steps_so_far
 from agentflow.agents.setup import LoopSetup, setup_in_force
@@ -37,7 +38,7 @@ class Deciding:
         """End when the model is done, a tool has given the answer, or a condition says so."""
         setup = setup_in_force(self._setup, ctx)
         steps = steps_so_far(state)
-        _tell(ctx, steps[-1])
+        await _told(ctx, steps[-1])
         if "bailed" in state:
             value = state["bailed"]
             return {"result": _result(state, "bail", text=result_text(value), object=value)}
@@ -70,7 +71,7 @@ class Deciding:
         steps = steps_so_far(state)
         closing = state["steps"][-1].closing
         if closing:
-            _tell(ctx, steps[-1])
+            await _told(ctx, steps[-1])
         if setup.output is None:
             return {"result": _result(state, "max_steps")}
         if not closing or steps[-1].tool_calls:
@@ -79,7 +80,7 @@ class Deciding:
         return {"result": _result(state, "max_steps", object=value)}
 
 
-def _tell(ctx: NodeContext, step: Step) -> None:
+async def _told(ctx: NodeContext, step: Step) -> None:
     data = {
         "step": step.number,
         "finish_reason": step.finish_reason,
@@ -87,6 +88,7 @@ def _tell(ctx: NodeContext, step: Step) -> None:
         "items": step.items,
     }
     emit(ctx, "step.completed", data=data, content=step.messages)
+    await tell(ctx, StepEvent(step=step))
 
 
 def _result(

@@ -9,7 +9,7 @@ from agentflow.graph.frozen import freeze
 from agentflow.messages.message import Message
 from agentflow.messages.part import ToolCall, ToolResult
 
-__all__ = ["Step", "StepRecord", "steps_of"]
+__all__ = ["Step", "StepRecord", "message_id", "steps_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,3 +118,8 @@ def _step(record: StepRecord, messages: Sequence[Message]) -> Step:
         finish_reason=record.finish_reason,
         usage=record.usage,
     )
+
+
+def message_id(run_id: str, number: int) -> str:
+    """The id of the answer of a step, known before the model has said anything."""
+    return f"{run_id}/step-{number}"

@@ -1,0 +1,261 @@
+"""Agents: thin shells around the agentic loop. They prepare its input, run it, and shape what comes of it."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
+
+from agentflow.agents.borrowed_store import BorrowedStore
+from agentflow.agents.call_engine import CallEngine
+from agentflow.agents.loop import loop_of
+from agentflow.agents.options import AgentOptions, CallOptions, Profile, ResumedCallOptions
+from agentflow.agents.result import ObjectResult, TextResult
+from agentflow.agents.stream import AgentStream
+from agentflow.agents.sync import waited
+from agentflow.agents.trunk import opened
+from agentflow.graph.limits import Budget
+from agentflow.run.attach import UNANSWERED
+from agentflow.run.registry import load_store
+
+if TYPE_CHECKING:
+    from agentflow.agents.loop_result import LoopResult
+    from agentflow.agents.setup import Instructions
+    from agentflow.graph.workflow import Workflow
+    from agentflow.run.facts import Fact
+    from agentflow.run.ports import Observer, Sink, Store
+
+__all__ = ["Agent"]
+
+T = TypeVar("T")
+
+
+class Agent:
+    """A model with instructions and tools, that works step by step until it is done.
+
+    It holds nothing of a call, so one agent serves any number of them, also at the same time. Its loop is a workflow:
+    `agent.workflow`. With a store, or with models named by strings, use it as `async with Agent(…) as agent`, or close it.
+
+    Args:
+        name: What facts, errors and other agents call it.
+        instructions: What the model is told before the conversation: a text, or a function of the context.
+        model: A provider, a `Model`, a `"provider:model"` string, or a list of these, each the fallback of the one before. A
+            call may name another.
+        tools: What the model may call: tools and toolkits.
+        description: What it is good for, told to agents that may hand it a task.
+        context: Its own part of the context; each call gets a copy, with the caller's laid over it.
+        budget: The limits of every call.
+        observers: Who gets the facts of every call.
+        store: Where calls are recorded, so that they survive this process: a `Store`, or a URL.
+        options: See `AgentOptions`.
+
+    Raises:
+        TypeError: A model, a tool, a condition or an option is none.
+        ValueError: A model's string names nothing that is installed, or two tools have the same id.
+        DefinitionError: The options make no loop that could run, such as `max_steps=0`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        instructions: Instructions | None = None,
+        model: Any = None,
+        tools: Iterable[Any] = (),
+        *,
+        description: str = "",
+        context: Mapping[str, Any] | None = None,
+        budget: Budget | None = None,
+        observers: Iterable[Observer | Callable[[Fact], Any]] = (),
+        store: Store | str | None = None,
+        **options: Unpack[AgentOptions],
+    ) -> None:
+        self.name = name
+        self.description = description
+        self.context: Mapping[str, Any] = {} if context is None else dict(context)
+        given: dict[str, Any] = dict(options)
+        steps = given.pop("max_steps", None)
+        said = {"instructions": instructions, "model": model, "tools": tuple(tools), **given}
+        self.profile = replace(Profile().over(said), max_steps=steps)
+        self._own = self.profile.setup()
+        self._budget = budget
+        self._observers = tuple(observers)
+        self._store: Store | None = load_store(store) if isinstance(store, str) else store
+        self._workflows: dict[Any, Workflow[LoopResult]] = {}
+        # Now, and not with the first call: a model or a tool that cannot be used must not wait to say so.
+        self._engine: CallEngine | None = self._engine_of(self.profile, self._store)
+        self._entered = False
+
+    @property
+    def workflow(self) -> Workflow[LoopResult]:
+        """The loop that it runs: to be drawn, bounded, validated, or taken apart."""
+        return self._workflow_of(self.profile)
+
+    async def generate_text(self, input: Any, **options: Unpack[CallOptions]) -> TextResult:
+        """Ask, and wait for the whole answer.
+
+        Args:
+            input: A text, a message, or a conversation: a list of messages.
+            options: See `CallOptions`.
+
+        Raises:
+            AgentDenied: Whoever asks may not.
+            RunCancelled: The call was cancelled.
+            RunSuspended: A tool call waits for an approval; go on with `resume`.
+            BudgetExceeded: A hard limit was reached.
+            StructuredOutputNotGenerated: `output` was asked for, and the steps ended without it.
+            ContractError: The context, an option or an answer of the application's code is not what it must be.
+            Exception: What the model raised.
+        """
+        call = await opened(self, input, options)
+        await call.begin()
+        return await call.ended()
+
+    async def generate_object(
+        self, input: Any, schema: type[T], **options: Unpack[CallOptions]
+    ) -> ObjectResult[T]:
+        """Ask for an answer of a type; tools may be called before.
+
+        Args:
+            input: As for `generate_text`.
+            schema: The type, or `structured(type, …)`.
+            options: See `CallOptions`.
+
+        Raises:
+            OutputInvalid: The answer is not of the type, and stayed so.
+            Exception: What `generate_text` raises.
+        """
+        call = await opened(self, input, {**options, "output": schema})
+        await call.begin()
+        made = await call.ended()
+        return ObjectResult(
+            loop=made.loop,
+            workflow=made.workflow,
+            run_id=made.run_id,
+            total_usage=made.total_usage,
+            usage_by_path=made.usage_by_path,
+        )
+
+    def stream_text(self, input: Any, **options: Unpack[CallOptions]) -> AgentStream:
+        """Ask, and take the answer while it is made: `async with agent.stream_text(…) as stream`.
+
+        With `output`, `await stream.object` is the structured output. Takes and raises what `generate_text` does.
+        """
+
+        async def open(sink: Sink) -> Any:
+            return await opened(self, input, options, sink=sink)
+
+        return AgentStream(open, options.get("sink"))
+
+    def stream_object(
+        self, input: Any, schema: type[T], **options: Unpack[CallOptions]
+    ) -> AgentStream:
+        """Deprecated: use `stream_text(…, output=schema)`, and `await stream.object`."""
+        warnings.warn(
+            "stream_object() is deprecated: use stream_text(…, output=schema) and 'await stream.object'",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        said: Any = {**options, "output": schema}
+        return self.stream_text(input, **said)
+
+    async def resume(
+        self, run_id: str, answers: Any = UNANSWERED, **options: Unpack[ResumedCallOptions]
+    ) -> TextResult:
+        """Answer a suspended call and go on with it; returns and raises as `generate_text`.
+
+        Args:
+            run_id: The run, as `RunSuspended` and results tell it.
+            answers: A mapping of request id to answer, or the bare answer when there is one request.
+            options: See `ResumedCallOptions`.
+
+        Raises:
+            ResumeConflict: The run waits no more, or not for this answer.
+        """
+        call = await opened(self, None, {**options, "run_id": run_id}, answers=answers)
+        await call.begin()
+        return await call.ended()
+
+    def generate_text_sync(self, input: Any, **options: Unpack[CallOptions]) -> TextResult:
+        """`generate_text`, from code that is not async."""
+        return waited(self, self.generate_text, input, options)
+
+    def generate_object_sync(
+        self, input: Any, schema: type[T], **options: Unpack[CallOptions]
+    ) -> ObjectResult[T]:
+        """`generate_object`, from code that is not async."""
+        return waited(self, self.generate_object, input, {**options, "schema": schema})
+
+    def engine_for(self, profile: Profile) -> tuple[CallEngine, bool]:
+        """The engine for a call, and whether it was made for it; for the trunk alone.
+
+        Raises:
+            TypeError: The call's model or a tool is none.
+            ValueError: The model's string names nothing that is installed.
+        """
+        if self._store is not None and not self._entered:
+            raise RuntimeError(
+                f"agent {self.name!r} has a store, so it is entered first: async with Agent(…, store=…) as agent"
+            )
+        if self._engine is None:
+            self._engine = self._engine_of(self.profile, self._store)
+        if profile is self.profile:
+            return self._engine, False
+        store = None if self._store is None else BorrowedStore(self._store)
+        return self._engine_of(profile, store), True
+
+    def _engine_of(self, profile: Profile, store: Any) -> CallEngine:
+        return CallEngine(
+            self._workflow_of(profile),
+            profile,
+            own=self._own,
+            budget=self._budget,
+            observers=self._observers,
+            store=store,
+        )
+
+    def _workflow_of(self, profile: Profile) -> Workflow[LoopResult]:
+        """The workflow of a profile: the loop's graph depends on its steps alone, and the rest is the engine's to tell."""
+        key = (profile.steps, profile.on_max_steps)
+        known = self._workflows.get(key)
+        if known is None:
+            known = self._workflows[key] = loop_of(
+                _identifier(self.name),
+                self._own,
+                max_steps=profile.steps,
+                on_max_steps=profile.on_max_steps,
+            )
+        return known
+
+    async def close(self) -> None:
+        """Cancel what is running, and give back connections and the store; the agent can be used again."""
+        self._entered = False
+        engine, self._engine = self._engine, None
+        if engine is not None:
+            await engine.close()
+
+    async def __aenter__(self) -> Self:
+        if self._engine is None:
+            self._engine = self._engine_of(self.profile, self._store)
+        await self._engine.__aenter__()
+        self._entered = True
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        return f"<Agent {self.name!r}>"
+
+
+def _identifier(name: str) -> str:
+    """A name as the id of a workflow."""
+    made = re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-")
+    return made if re.match(r"[A-Za-z_]", made) else f"agent-{made}".rstrip("-")

@@ -1,0 +1,70 @@
+"""The engine of an agent: an engine of its workflow that knows the setup that holds for a call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from agentflow.agents.setup import LoopSetup
+from agentflow.run.attach import ATTACHED
+from agentflow.run.engine import Engine
+
+if TYPE_CHECKING:
+    from agentflow.agents.loop_result import LoopResult
+    from agentflow.agents.options import Profile
+    from agentflow.graph.limits import Budget
+    from agentflow.graph.workflow import Workflow
+    from agentflow.run.facts import Fact
+    from agentflow.run.options import RunOptions
+    from agentflow.run.ports import Observer, Store
+    from agentflow.run.run import Run
+
+__all__ = ["CallEngine"]
+
+
+class CallEngine(Engine["LoopResult"]):
+    """An engine that runs an agent's workflow by a profile.
+
+    Args:
+        workflow: The agent's workflow, of which the loop was made for the setup `own`.
+        profile: What holds.
+        own: The setup that the loop was made for.
+        budget: The limits of every run.
+        observers: Who gets the facts of every run.
+        store: Where runs are recorded.
+    """
+
+    def __init__(
+        self,
+        workflow: Workflow[LoopResult],
+        profile: Profile,
+        *,
+        own: LoopSetup,
+        budget: Budget | None = None,
+        observers: Iterable[Observer | Callable[[Fact], Any]] = (),
+        store: Store | None = None,
+    ) -> None:
+        self._own = own
+        self._setup = profile.setup()
+        super().__init__(
+            workflow,
+            model=profile.model,
+            models=profile.models or None,
+            tools=profile.tools,
+            observers=observers,
+            store=store,
+            budget=budget,
+            authorize=profile.authorize,
+            require_authorization=profile.require_authorization,
+            max_parallel_tools=profile.max_parallel_tools,
+        )
+
+    def setup_for(self, own: LoopSetup) -> LoopSetup:
+        """The setup that holds for a loop: that of the profile for the agent's loop, its own for any other inside of it."""
+        return self._setup if own is self._own else own
+
+    def call(
+        self, input: Mapping[str, Any] | None, options: RunOptions, *, answers: Any = ATTACHED
+    ) -> Run[LoopResult]:
+        """A run that nobody reads the facts of."""
+        return self._make(input, options, read=False, answers=answers)

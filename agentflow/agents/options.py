@@ -1,0 +1,164 @@
+"""What an agent may be told, when it is made and again with each call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, Self, TypedDict
+
+from agentflow.agents.loop import OnMaxSteps
+from agentflow.agents.max_steps import default_steps, resolve_steps
+from agentflow.agents.overlay import overlaid
+from agentflow.agents.setup import Instructions, LoopSetup
+from agentflow.agents.step_plan import PrepareStep, StepPlan, chained, forcing
+from agentflow.agents.stop import StopWhen, as_conditions
+from agentflow.agents.structured_step import as_structured
+from agentflow.agents.workspace import Workspace
+from agentflow.run.options import ResumeOptions, RunOptions
+
+if TYPE_CHECKING:
+    from agentflow.agents.permission import Permission
+    from agentflow.run.ports import Authorize
+
+__all__ = ["AgentOptions", "CallOptions", "Profile", "ResumedCallOptions"]
+
+
+class AgentOptions(TypedDict, total=False):
+    """What an agent is told besides its name, instructions, model and tools; all of it may be said anew with a call.
+
+    What a call says is laid over what the agent says: `models`, `parameters` and `context` are merged, at every depth; `tools`
+    and `observers` are added; `prepare_step` is asked after the agent's; of a `budget` both hold; everything else is replaced.
+
+    Attributes:
+        models: Further models by name, for step plans and sub-agents.
+        max_steps: How many steps the loop may take.
+        on_max_steps: What happens when they run out: `stop`, `answer` or `raise`.
+        stop_when: Conditions of which any ends the loop.
+        prepare_step: Says what one step asks with; that of the call is laid over that of the agent.
+        tool_choice: What the model must call in step 1: `required`, or the id of a tool.
+        output: The type of the structured output.
+        max_output_tokens: How long each answer may be.
+        parameters: Whatever else the provider understands, by name.
+        context_type: What the context must be: a TypedDict, a pydantic model, or any other type.
+        permission: Whether whoever asks may: a function of the call, plain or async.
+        authorize: A policy `(tool, input, ctx) -> bool` that every tool call must pass.
+        require_authorization: Refuse tools that neither policy speaks of.
+        max_parallel_tools: How many tool calls of one answer run at the same time.
+    """
+
+    models: Mapping[str, Any]
+    max_steps: int | None
+    on_max_steps: OnMaxSteps
+    stop_when: StopWhen | Iterable[StopWhen] | None
+    prepare_step: PrepareStep | None
+    tool_choice: str | None
+    output: Any
+    max_output_tokens: int | None
+    parameters: Mapping[str, Any]
+    context_type: Any
+    permission: Permission | None
+    authorize: Authorize | None
+    require_authorization: bool
+    max_parallel_tools: int
+
+
+class SaidAnew(AgentOptions, total=False):
+    """Everything that an agent may be told, as a call may say it anew.
+
+    Attributes:
+        instructions: What the model is told before the conversation, in place of the agent's.
+        model: The model, in place of the agent's.
+        tools: Tools besides the agent's.
+    """
+
+    instructions: Instructions | None
+    model: Any
+    tools: Iterable[Any]
+
+
+class ResumedCallOptions(SaidAnew, ResumeOptions, total=False):
+    """What a call that goes on may say: what it has said before is said again, for nobody has kept it."""
+
+
+class CallOptions(SaidAnew, RunOptions, total=False):
+    """What one call may say: everything that an agent may be told, and what a run may be given."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Profile:
+    """What holds for one call: the agent's own options with those of the call laid over them.
+
+    Args:
+        call_steps: What the call says of the steps; `max_steps` is what the agent says.
+        streams: Whether the answer is handed out while it is made, so that nothing of it can be taken back.
+    """
+
+    instructions: Instructions | None = None
+    model: Any = None
+    models: Mapping[str, Any] = field(default_factory=dict)
+    tools: tuple[Any, ...] = ()
+    max_steps: int | None = None
+    call_steps: int | None = None
+    on_max_steps: OnMaxSteps = "stop"
+    stop_when: tuple[StopWhen, ...] = ()
+    prepare_step: tuple[PrepareStep, ...] = ()
+    tool_choice: str | None = None
+    output: Any = None
+    max_output_tokens: int | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    context_type: Any = None
+    permission: Permission | None = None
+    authorize: Authorize | None = None
+    require_authorization: bool = False
+    max_parallel_tools: int = 10
+    streams: bool = False
+
+    def over(self, call: Mapping[str, Any]) -> Self:
+        """What holds when the options of a call are laid over these.
+
+        Raises:
+            TypeError: There is no such option, or one of them is not what it must be.
+        """
+        said = {name: value for name, value in call.items() if value is not None}
+        unknown = said.keys() - {each.name for each in fields(self)}
+        if unknown:
+            raise TypeError(f"an agent has no option {', '.join(map(repr, sorted(unknown)))}")
+        if "tools" in said:
+            said["tools"] = (*self.tools, *said["tools"])
+        for name in ("models", "parameters"):
+            if name in said:
+                said[name] = overlaid(getattr(self, name), said[name])
+        if "max_steps" in said:
+            said["call_steps"] = said.pop("max_steps")
+        if "stop_when" in said:
+            said["stop_when"] = as_conditions(said["stop_when"])
+        if "prepare_step" in said:
+            said["prepare_step"] = (*self.prepare_step, said["prepare_step"])
+        return replace(self, **said) if said else self
+
+    @property
+    def steps(self) -> int:
+        """How many steps there are."""
+        default = default_steps(workspace=any(isinstance(tool, Workspace) for tool in self.tools))
+        return resolve_steps(
+            call=self.call_steps,
+            agent=self.max_steps,
+            default=default,
+            stops=bool(self.stop_when),
+        )
+
+    def setup(self) -> LoopSetup:
+        """The setup of its loop."""
+        wanted = as_structured(self.output)
+        prepare = chained(self.prepare_step) if self.prepare_step else None
+        if self.tool_choice is not None:
+            prepare = forcing(self.tool_choice, prepare)
+        return LoopSetup(
+            instructions=self.instructions,
+            plan=StepPlan(max_output_tokens=self.max_output_tokens, parameters=self.parameters),
+            prepare_step=prepare,
+            stop_when=self.stop_when,
+            output=wanted,
+            # What was handed out cannot be taken back.
+            corrections=0 if wanted is None or self.streams else wanted.corrections,
+        )

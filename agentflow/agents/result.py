@@ -1,0 +1,104 @@
+"""The results of an agent's calls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from agentflow.agents.loop_result import FinishReason, LoopResult
+from agentflow.agents.step import Step
+from agentflow.messages.message import Message
+from agentflow.messages.part import ToolCall
+from agentflow.run.usage import Usage
+
+if TYPE_CHECKING:
+    from agentflow.graph.bounds import Bounds
+    from agentflow.graph.workflow import Workflow
+
+__all__ = ["ObjectResult", "TextResult"]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextResult:
+    """What a call of an agent has come to.
+
+    Args:
+        loop: What its loop has come to.
+        workflow: The workflow that was run.
+        run_id: The run.
+        total_usage: What all model calls of the run have used, those of sub-agents and of earlier attempts included.
+        usage_by_path: The same, by the nodes that have called, as in `tools/research/model`.
+    """
+
+    loop: LoopResult
+    workflow: Workflow[Any]
+    run_id: str
+    total_usage: Usage
+    usage_by_path: Mapping[str, Usage]
+
+    @property
+    def text(self) -> str:
+        """What the model said last."""
+        return self.loop.text
+
+    @property
+    def object(self) -> Any:
+        """The structured output, if it was asked for; or the value of the tool that ended the loop."""
+        return self.loop.object
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The whole conversation, the input included. Every tool call in it has its result."""
+        return self.loop.messages
+
+    @property
+    def new_messages(self) -> tuple[Message, ...]:
+        """What was said since the input."""
+        return self.loop.new_messages
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The model calls, each with the tool calls that it brought and their results."""
+        return self.loop.steps
+
+    @property
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        """The tool calls of all steps, in order."""
+        return self.loop.tool_calls
+
+    @property
+    def finish_reason(self) -> FinishReason:
+        """Why it ended."""
+        return self.loop.finish_reason
+
+    @property
+    def usage(self) -> Usage:
+        """What the agent's own steps have used."""
+        return Usage.total(
+            Usage(calls=1, figures=record.usage, told=dict.fromkeys(record.usage, 1))
+            for record in self.loop.records
+        )
+
+    @property
+    def cost(self) -> float | None:
+        """US dollars of the whole run; `None` unless every call has told what it cost."""
+        return self.total_usage.known("cost")
+
+    @property
+    def bounds(self) -> Bounds:
+        """The proved worst case of the run, as it was known before it began."""
+        return self.workflow.bounds()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObjectResult(TextResult, Generic[T]):
+    """The same, with a structured output of the type that was asked for."""
+
+    @property
+    def object(self) -> T:
+        """The structured output."""
+        value: T = self.loop.object
+        return value
