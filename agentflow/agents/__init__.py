@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from agentflow.agents.agent import Agent
+from agentflow.agents.call_view import CallView
 from agentflow.agents.events import (
     AgentEvent,
     FinishEvent,
@@ -11,8 +12,11 @@ from agentflow.agents.events import (
     ToolCallEvent,
     ToolResultEvent,
 )
+from agentflow.agents.guardrails import Block, Guardrail, GuardrailBlocked, JudgedCall
+from agentflow.agents.hooks import CallEnd, Hooks, ToolEnd, ToolStart
 from agentflow.agents.loop import LoopState, OnMaxSteps, build_loop
 from agentflow.agents.loop_result import FinishReason, LoopResult
+from agentflow.agents.middleware import Middleware, MiddlewareAborted, MiddlewareContext
 from agentflow.agents.options import AgentOptions, CallOptions, ResumedCallOptions
 from agentflow.agents.permission import AgentDenied, Asked, Permission
 from agentflow.agents.result import ObjectResult, TextResult
@@ -29,11 +33,21 @@ __all__ = [
     "AgentOptions",
     "AgentStream",
     "Asked",
+    "Block",
+    "CallEnd",
     "CallOptions",
+    "CallView",
     "FinishEvent",
     "FinishReason",
+    "Guardrail",
+    "GuardrailBlocked",
+    "Hooks",
+    "JudgedCall",
     "LoopResult",
     "LoopState",
+    "Middleware",
+    "MiddlewareAborted",
+    "MiddlewareContext",
     "ObjectResult",
     "OnMaxSteps",
     "Permission",
@@ -47,7 +61,9 @@ __all__ = [
     "StopWhen",
     "TextResult",
     "ToolCallEvent",
+    "ToolEnd",
     "ToolResultEvent",
+    "ToolStart",
     "Workspace",
     "build_loop",
     "step_count",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
 from agentflow.agents.borrowed_store import BorrowedStore
 from agentflow.agents.call_engine import CallEngine
+from agentflow.agents.guarded import guarded
 from agentflow.agents.loop import loop_of
 from agentflow.agents.options import AgentOptions, CallOptions, Profile, ResumedCallOptions
 from agentflow.agents.result import ObjectResult, TextResult
@@ -90,7 +91,7 @@ class Agent:
 
     @property
     def workflow(self) -> Workflow[LoopResult]:
-        """The loop that it runs: to be drawn, bounded, validated, or taken apart."""
+        """What it runs, the loop and what stands around it: to be drawn, bounded, validated, or taken apart."""
         return self._workflow_of(self.profile)
 
     async def generate_text(self, input: Any, **options: Unpack[CallOptions]) -> TextResult:
@@ -217,16 +218,22 @@ class Agent:
         )
 
     def _workflow_of(self, profile: Profile) -> Workflow[LoopResult]:
-        """The workflow of a profile: the loop's graph depends on its steps alone, and the rest is the engine's to tell."""
-        key = (profile.steps, profile.on_max_steps)
+        """The workflow of a profile: its graph depends on the steps and on who stands around the loop, all else is told later."""
+        around = (
+            (profile.max_middleware_retries, profile.judges_beside) if profile.is_guarded else None
+        )
+        key = (profile.steps, profile.on_max_steps, around)
         known = self._workflows.get(key)
         if known is None:
-            known = self._workflows[key] = loop_of(
+            known = loop_of(
                 _identifier(self.name),
                 self._own,
                 max_steps=profile.steps,
                 on_max_steps=profile.on_max_steps,
             )
+            if around is not None:
+                known = guarded(known, self._own, retries=around[0], beside=around[1])
+            self._workflows[key] = known
         return known
 
     async def close(self) -> None:

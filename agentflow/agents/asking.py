@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from agentflow.agents.call_view import CallView
 from agentflow.agents.events import ToolCallEvent, tell
+from agentflow.agents.hooks import prepared
 from agentflow.agents.loop_state import LoopState, steps_so_far
+from agentflow.agents.middleware import Middleware, handled, seen_by
+from agentflow.agents.progress import note_progress
 from agentflow.agents.request import StepRequest
+from agentflow.agents.sendable import check_sendable
 from agentflow.agents.setup import LoopSetup, setup_in_force
 from agentflow.agents.step import StepRecord, message_id
-from agentflow.agents.step_plan import StepContext, StepPlan, planned
+from agentflow.agents.step_plan import PrepareStep, StepContext, StepPlan, chained, planned
 from agentflow.agents.structured_step import StructuredStep
 from agentflow.messages.message import Message, tool_result
 
@@ -36,12 +41,15 @@ class Asking:
     async def assemble(self, state: LoopState, ctx: NodeContext) -> dict[str, Any]:
         """Gather what the model is told and offered besides the conversation."""
         setup = setup_in_force(self._setup, ctx)
+        if setup.hooks:
+            note_progress(ctx)
         known = state.get("request")
         told = await setup.told(ctx) if known is None else known.told
         plan = setup.plan
-        if setup.prepare_step is not None:
+        prepares = _prepares(setup, ctx)
+        if prepares:
             step = StepContext.of(ctx, state["step"], state["messages"], steps_so_far(state))
-            plan = (await planned(setup.prepare_step, step)).over(plan)
+            plan = (await planned(chained(prepares), step)).over(plan)
         return {"request": StepRequest(told=told, plan=plan)}
 
     async def model(self, state: LoopState, ctx: NodeContext) -> dict[str, Any]:
@@ -67,7 +75,7 @@ class Asking:
         setup, plan = setup_in_force(self._setup, ctx), request.plan
         specs = ctx.tools.specs(plan.tools)
         reply = await ctx.model.invoke(
-            request.asking(state["messages"], feedback=state.get("feedback")),
+            await _conversation(setup, state, ctx, request),
             transport="message" if setup.output is None else StructuredStep(setup.output),
             model=plan.model,
             tools=specs,
@@ -91,3 +99,38 @@ class Asking:
             closing=closing,
         )
         return {"messages": [said], "steps": [record]}
+
+
+def _prepares(setup: LoopSetup, ctx: NodeContext) -> list[PrepareStep]:
+    """Everybody who says what a step asks with, in their order."""
+    found = [] if setup.prepare_step is None else [setup.prepare_step]
+    for at, middleware in enumerate(setup.middlewares):
+        if middleware.step is not None:
+            found.append(_as_prepare(at, middleware, ctx))
+    return found
+
+
+def _as_prepare(at: int, middleware: Middleware, ctx: NodeContext) -> PrepareStep:
+    async def prepare(step: StepContext) -> StepPlan | None:
+        assert middleware.step is not None
+        seen = seen_by(at, middleware, CallView.of(ctx))
+        plan: StepPlan | None = await handled(middleware.step, step, seen)
+        return plan
+
+    return prepare
+
+
+async def _conversation(
+    setup: LoopSetup, state: LoopState, ctx: NodeContext, request: StepRequest
+) -> Sequence[Message]:
+    """The messages as the model gets them, after whoever has a say in them; what they make of it must be legal."""
+    conversation: Sequence[Message] = state["messages"]
+    feedback = state.get("feedback")
+    if not setup.hooks:
+        return request.asking(conversation, feedback=feedback)
+    view = CallView.of(ctx, feedback=feedback)
+    conversation = await prepared(setup.hooks, "on_prepare_messages", conversation, view)
+    conversation = check_sendable(conversation, by="on_prepare_messages")
+    asked = request.asking(conversation, feedback=feedback)
+    sent = await prepared(setup.hooks, "on_prepare_model_messages", asked, view)
+    return check_sendable(sent, by="on_prepare_model_messages")

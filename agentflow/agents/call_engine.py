@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from agentflow.agents.setup import LoopSetup
+from agentflow.agents.tool_watch import WatchedTools
 from agentflow.run.attach import ATTACHED
 from agentflow.run.engine import Engine
 
@@ -58,6 +59,10 @@ class CallEngine(Engine["LoopResult"]):
             require_authorization=profile.require_authorization,
             max_parallel_tools=profile.max_parallel_tools,
         )
+        judges = [one for one in profile.guardrails if one.tool_input or one.tool_output]
+        told = [one for one in profile.hooks if one.on_tool_start or one.on_tool_end]
+        if judges or told:
+            self._tool_source = WatchedTools(self.tools, judges, told)
 
     def setup_for(self, own: LoopSetup) -> LoopSetup:
         """The setup that holds for a loop: that of the profile for the agent's loop, its own for any other inside of it."""

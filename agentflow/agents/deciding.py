@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from agentflow.agents.call_view import CallView
 from agentflow.agents.events import StepEvent, tell
+from agentflow.agents.hooks import notify
 from agentflow.agents.loop_result import FinishReason, LoopResult
 from agentflow.agents.loop_state import LoopState, steps_so_far
 from agentflow.agents.setup import LoopSetup, setup_in_force
@@ -42,6 +44,7 @@ class Deciding:
         if "bailed" in state:
             value = state["bailed"]
             return {"result": _result(state, "bail", text=result_text(value), object=value)}
+        await _finished_step(setup, ctx, steps[-1])
         if not steps[-1].tool_calls:
             return await self._finished(setup, state, steps)
         if await is_met(setup.stop_when, steps):
@@ -72,12 +75,23 @@ class Deciding:
         closing = state["steps"][-1].closing
         if closing:
             await _told(ctx, steps[-1])
+            await _finished_step(setup, ctx, steps[-1])
         if setup.output is None:
             return {"result": _result(state, "max_steps")}
         if not closing or steps[-1].tool_calls:
             raise not_generated(len(steps), "the steps ran out")
         value = setup.output.parse(steps[-1].messages[0])
         return {"result": _result(state, "max_steps", object=value)}
+
+
+async def _finished_step(setup: LoopSetup, ctx: NodeContext, step: Step) -> None:
+    """Call the hooks, once for a step: a crash right after must not have them called again."""
+
+    async def call() -> None:
+        await notify(setup.hooks, "on_step_finish", step, CallView.of(ctx))
+
+    if setup.hooks:
+        await ctx.once("on_step_finish", call)
 
 
 async def _told(ctx: NodeContext, step: Step) -> None:

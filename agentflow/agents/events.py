@@ -68,7 +68,7 @@ class FinishEvent:
     """The call ended; nothing follows.
 
     Args:
-        finish_reason: Why: that of the result, or `error`, `cancelled`, `suspended`, `interrupted`.
+        finish_reason: Why: that of the result, or `error`, `cancelled`, `blocked`, `suspended`, `interrupted`.
         error: What went wrong, if anything did.
     """
 

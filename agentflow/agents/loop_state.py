@@ -12,10 +12,10 @@ from agentflow.agents.step import Step, StepRecord, steps_of
 from agentflow.graph.reducer import add, append
 from agentflow.messages.message import Message, as_messages
 
-__all__ = ["LoopState", "steps_so_far"]
+__all__ = ["LoopState", "as_list", "steps_so_far"]
 
 
-def _as_list(value: object) -> object:
+def as_list(value: object) -> object:
     """A text or a single message as a conversation; everything else is left to the validation."""
     return list(as_messages(value)) if isinstance(value, str | Message) else value
 
@@ -29,7 +29,7 @@ class LoopState(TypedDict):
     went back to the model, and `bailed` the value of a tool that ended the loop.
     """
 
-    messages: Annotated[list[Message], BeforeValidator(_as_list), append]
+    messages: Annotated[list[Message], BeforeValidator(as_list), append]
     feedback: NotRequired[str | None]
     given: NotRequired[int]
     step: NotRequired[int]

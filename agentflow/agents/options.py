@@ -6,8 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Self, TypedDict
 
+from agentflow.agents.guardrails import Guardrail, as_guardrails
+from agentflow.agents.hooks import Hooks, as_hooks
 from agentflow.agents.loop import OnMaxSteps
 from agentflow.agents.max_steps import default_steps, resolve_steps
+from agentflow.agents.middleware import Middleware, as_middlewares
 from agentflow.agents.overlay import overlaid
 from agentflow.agents.setup import Instructions, LoopSetup
 from agentflow.agents.step_plan import PrepareStep, StepPlan, chained, forcing
@@ -40,6 +43,10 @@ class AgentOptions(TypedDict, total=False):
         max_output_tokens: How long each answer may be.
         parameters: Whatever else the provider understands, by name.
         context_type: What the context must be: a TypedDict, a pydantic model, or any other type.
+        middlewares: Who rewrites what passes; those of a call are added after the agent's.
+        max_middleware_retries: How many further attempts middleware may ask for.
+        guardrails: Who judges what passes, likewise.
+        hooks: Who is told, likewise: `Hooks`, or several of them.
         permission: Whether whoever asks may: a function of the call, plain or async.
         authorize: A policy `(tool, input, ctx) -> bool` that every tool call must pass.
         require_authorization: Refuse tools that neither policy speaks of.
@@ -56,6 +63,10 @@ class AgentOptions(TypedDict, total=False):
     max_output_tokens: int | None
     parameters: Mapping[str, Any]
     context_type: Any
+    middlewares: Iterable[Any]
+    max_middleware_retries: int
+    guardrails: Iterable[Any]
+    hooks: Hooks | Iterable[Hooks]
     permission: Permission | None
     authorize: Authorize | None
     require_authorization: bool
@@ -107,6 +118,10 @@ class Profile:
     max_output_tokens: int | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
     context_type: Any = None
+    middlewares: tuple[Middleware, ...] = ()
+    max_middleware_retries: int = 0
+    guardrails: tuple[Guardrail, ...] = ()
+    hooks: tuple[Hooks, ...] = ()
     permission: Permission | None = None
     authorize: Authorize | None = None
     require_authorization: bool = False
@@ -132,6 +147,12 @@ class Profile:
             said["call_steps"] = said.pop("max_steps")
         if "stop_when" in said:
             said["stop_when"] = as_conditions(said["stop_when"])
+        for name, made in (("middlewares", as_middlewares), ("guardrails", as_guardrails)):
+            if name in said:
+                own = getattr(self, name)
+                said[name] = (*own, *made(said[name], before=len(own)))
+        if "hooks" in said:
+            said["hooks"] = (*self.hooks, *as_hooks(said["hooks"]))
         if "prepare_step" in said:
             said["prepare_step"] = (*self.prepare_step, said["prepare_step"])
         return replace(self, **said) if said else self
@@ -147,6 +168,18 @@ class Profile:
             stops=bool(self.stop_when),
         )
 
+    @property
+    def is_guarded(self) -> bool:
+        """Whether somebody stands before or after the loop."""
+        found: list[object] = [one.input or one.output for one in self.middlewares]
+        found += [one.input or one.output for one in self.guardrails]
+        return any(found)
+
+    @property
+    def judges_beside(self) -> bool:
+        """Whether a guardrail judges the input while the loop is at work."""
+        return any(one.input is not None and one.when == "beside" for one in self.guardrails)
+
     def setup(self) -> LoopSetup:
         """The setup of its loop."""
         wanted = as_structured(self.output)
@@ -161,4 +194,8 @@ class Profile:
             output=wanted,
             # What was handed out cannot be taken back.
             corrections=0 if wanted is None or self.streams else wanted.corrections,
+            middlewares=self.middlewares,
+            guardrails=self.guardrails,
+            hooks=self.hooks,
+            retries=self.max_middleware_retries,
         )

@@ -7,6 +7,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from agentflow.agents.guardrails import Guardrail
+from agentflow.agents.hooks import Hooks
+from agentflow.agents.middleware import Middleware
 from agentflow.agents.step_plan import PrepareStep, StepPlan
 from agentflow.agents.stop import StopWhen
 from agentflow.errors import ContractError
@@ -33,6 +36,10 @@ class LoopSetup:
         stop_when: Any of them ends the loop.
         output: The structured output that is asked for.
         corrections: How often an answer that is not valid goes back to the model, each time as a further step.
+        middlewares: Who rewrites what passes, in their order.
+        guardrails: Who judges what passes, in their order.
+        hooks: Who is told.
+        retries: How many further attempts middleware may ask for.
     """
 
     instructions: Instructions | None = None
@@ -41,6 +48,10 @@ class LoopSetup:
     stop_when: tuple[StopWhen, ...] = ()
     output: structured | None = None
     corrections: int = 0
+    middlewares: tuple[Middleware, ...] = ()
+    guardrails: tuple[Guardrail, ...] = ()
+    hooks: tuple[Hooks, ...] = ()
+    retries: int = 0
 
     async def told(self, ctx: NodeContext) -> tuple[Message, ...]:
         """The instructions, and then what the toolkits say.

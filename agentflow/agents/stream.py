@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 import anyio
 
+from agentflow.agents.chunk_filter import ChunkFilter
 from agentflow.agents.event_log import EventLog, EventReader
 from agentflow.agents.events import FinishEvent, StartEvent, StepEvent
 from agentflow.agents.step import Step, message_id
@@ -88,14 +89,47 @@ class _LogSink:
     def __init__(self, log: EventLog, caller: Sink | None) -> None:
         self._log = log
         self._caller = caller
+        self._filter: ChunkFilter | None = None
+        self._held: anyio.Event | None = None
+
+    def open(self, filter: ChunkFilter, *, held: bool) -> None:
+        """Say what chunks pass, and whether everything is held until somebody releases it."""
+        self._filter = filter
+        self._held = anyio.Event() if held else None
+
+    def release(self) -> None:
+        """Let out what is held, and everything after it."""
+        if self._held is not None:
+            self._held.set()
 
     async def send(self, chunk: Any) -> None:
+        passed = await self._passed(chunk)
+        if passed is None:
+            return
         if self._caller is not None:
-            await self._caller.send(chunk)
-        await self._log.put(chunk)
+            await self._caller.send(passed)
+        await self._log.put(passed)
+
+    async def _passed(self, chunk: Any) -> Any | None:
+        if self._held is not None:
+            await self._held.wait()
+        return chunk if self._filter is None else await self._filter.take(chunk)
 
     async def tell(self, event: Any) -> None:
+        if self._held is not None:
+            await self._held.wait()
         await self._log.put(event)
+
+    @property
+    def text_so_far(self) -> str:
+        """What was handed out of the answer that is under way."""
+        text = ""
+        for event in self._log.so_far():
+            if isinstance(event, StepEvent):
+                text = ""
+            elif isinstance(event, TextChunk):
+                text += event.text
+        return text
 
 
 class AgentStream:
@@ -123,9 +157,14 @@ class AgentStream:
         if self._log is not None:
             raise RuntimeError("this stream has begun already; make another one")
         self._log = EventLog()
-        self._call = await self._open(_LogSink(self._log, self._caller))
-        run_id = self._call.run.id
-        self._log.begin(StartEvent(run_id=run_id, response_id=message_id(run_id, 1)))
+        sink = _LogSink(self._log, self._caller)
+        self._call = call = await self._open(sink)
+        sink.open(
+            ChunkFilter(call.profile.middlewares, call.profile.guardrails, call.view),
+            held=call.profile.judges_beside,
+        )
+        response_id = message_id(call.loop_id, 1)
+        self._log.begin(StartEvent(run_id=call.run.id, response_id=response_id))
         await self._call.begin()
         self._group = anyio.create_task_group()
         await self._group.__aenter__()

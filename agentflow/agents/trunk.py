@@ -2,7 +2,7 @@
 
 ::
 
-    merge options -> validate the context -> ask for permission -> resolve the model -> run -> shape
+    merge options -> validate the context -> ask for permission -> resolve the model -> on_start -> run -> shape -> on_end
 """
 
 from __future__ import annotations
@@ -14,12 +14,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
+from agentflow.agents.call_view import CallView
+from agentflow.agents.guardrails import GuardrailBlocked
+from agentflow.agents.hooks import CallEnd, notify, notify_of_end
+from agentflow.agents.middleware import MiddlewareAborted
 from agentflow.agents.overlay import overlaid
 from agentflow.agents.permission import Asked, permit
+from agentflow.agents.progress import progress_of
 from agentflow.agents.result import TextResult
-from agentflow.errors import RunCancelled, RunInterrupted, RunSuspended
+from agentflow.errors import DeliveryError, RunCancelled, RunInterrupted, RunSuspended
 from agentflow.graph.contract import contract_error
-from agentflow.messages.message import as_messages
+from agentflow.messages.message import Message, as_messages
 from agentflow.run.attach import ATTACHED
 from agentflow.run.options import RunOptions
 
@@ -43,20 +48,48 @@ class AgentCall:
     """One call of an agent, let through and ready to run.
 
     Args:
+        profile: What holds for it.
         engine: What runs it.
         run: Its run.
+        asked: The input, as messages.
         is_own: Whether the engine was made for this call.
     """
 
+    profile: Profile
     engine: CallEngine
     run: Run[LoopResult]
+    asked: tuple[Message, ...]
     is_own: bool
 
+    @property
+    def view(self) -> CallView:
+        """The call, as those around it see it."""
+        return CallView(run=self.run, run_id=self.run.id)
+
+    @property
+    def loop_id(self) -> str:
+        """The id of the run of its loop; of its first attempt, if there may be several."""
+        if not self.profile.is_guarded:
+            return self.run.id
+        branch = "[loop]" if self.profile.judges_beside else ""
+        return f"{self.run.id}/work#1{branch}"
+
     async def begin(self) -> None:
-        """Let the run begin; it must be waited for by `ended`."""
+        """Let the run begin; it must be waited for by `ended`.
+
+        Raises:
+            Exception: What a hook raised; then nothing has begun, and the call has ended.
+        """
         if self.is_own:
             await self.engine.__aenter__()
-        self.run.begin()
+        try:
+            await notify(self.profile.hooks, "on_start", self.view)
+            self.run.begin()
+        except BaseException as error:
+            with anyio.CancelScope(shield=True):
+                await self._tell_end(None, error)
+                await self._close()
+            raise
 
     async def ended(self) -> TextResult:
         """Wait for the run, and shape what comes of it.
@@ -66,22 +99,73 @@ class AgentCall:
         """
         run = self.run
         try:
-            await run.settled()
-        except BaseException:
-            # The caller itself was cancelled: the run must not outlive its call.
-            await run.stop("its caller was cancelled")
-            raise
-        finally:
-            if self.is_own:
+            try:
+                await run.settled()
+            except BaseException:
+                # The caller itself was cancelled: the run must not outlive its call.
+                await run.stop("its caller was cancelled")
                 with anyio.CancelScope(shield=True):
-                    await self.engine.close()
-        return TextResult(
-            loop=run.outcome(),
+                    await self._tell_end(*self._outcome())
+                raise
+            result, error = self._outcome()
+            await self._tell_end(result, error)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self._close()
+        if error is not None:
+            raise error
+        assert result is not None
+        return result
+
+    async def _close(self) -> None:
+        if self.is_own:
+            await self.engine.close()
+
+    def _outcome(self) -> tuple[TextResult | None, BaseException | None]:
+        run = self.run
+        try:
+            loop = run.outcome()
+        except DeliveryError as error:
+            # What stands in the way of a chunk ends the stream as the sink's failure, and is none.
+            cause = error.__cause__
+            return None, cause if isinstance(cause, GuardrailBlocked | MiddlewareAborted) else error
+        except BaseException as error:
+            return None, error
+        result = TextResult(
+            loop=loop,
             workflow=run.workflow,
             run_id=run.id,
             total_usage=run.ledger.usage,
             usage_by_path=run.ledger.usage_by_path,
         )
+        return result, None
+
+    async def _tell_end(self, result: TextResult | None, error: BaseException | None) -> None:
+        """Tell the hooks, once: a call that waits, or was left where it is, has not ended."""
+        hooks = self.profile.hooks
+        if not hooks or isinstance(error, RunSuspended | RunInterrupted):
+            return
+        if result is not None:
+            messages, steps, text = result.messages, result.steps, result.text
+            reason: str = result.finish_reason
+        else:
+            assert error is not None
+            reason = finish_reason_of(error)
+            messages, steps = progress_of(self.run, self.run.id, reason=f"the call ended: {error}")
+            text = getattr(self.run.sink, "text_so_far", "") or (steps[-1].text if steps else "")
+            if reason == "blocked" or not messages:
+                # What was blocked is nobody's history.
+                messages, text = self.asked, ""
+        end = CallEnd(
+            finish_reason=reason,
+            result=result,
+            error=error,
+            messages=messages,
+            steps=steps,
+            text=text,
+            usage=self.run.ledger.usage,
+        )
+        await notify_of_end(hooks, end, self.view)
 
 
 async def opened(
@@ -122,8 +206,10 @@ async def opened(
     )
     await permit(profile.permission, asked)
     engine, is_own = agent.engine_for(profile)
-    begin = None if input is None else {"messages": list(as_messages(input))}
-    return AgentCall(engine, engine.call(begin, given, answers=answers), is_own)
+    messages = () if input is None else as_messages(input)
+    begin = None if input is None else {"messages": list(messages)}
+    run = engine.call(begin, given, answers=answers)
+    return AgentCall(profile, engine, run, messages, is_own)
 
 
 def _context(agent: Agent, profile: Profile, given: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -149,6 +235,8 @@ def finish_reason_of(error: BaseException) -> str:
     match error:
         case RunCancelled():
             return "cancelled"
+        case GuardrailBlocked():
+            return "blocked"
         case RunSuspended():
             return "suspended"
         case RunInterrupted():

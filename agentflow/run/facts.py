@@ -57,6 +57,10 @@ FACT_KINDS: Final[Mapping[str, str]] = {
     "tool.repeated": "A model made the same call once more, and is warned. Data: `tool`, `times`, `stop` (the call that ends the run).",
     "step.completed": "An agent's step ended. Data: `step`, `finish_reason`, `usage`, and `items`: the kind of each text, tool call "
     "and tool result in it, with its size or tool. Content: its messages.",
+    "middleware.started": "A middleware took what passed its boundary. Data: `middleware`, `boundary`.",
+    "middleware.completed": "It gave what goes on. Data: the same. Content: `before` and `after`.",
+    "middleware.failed": "It ended the call or the attempt, or failed. Data: the same, `error`, `message`.",
+    "guardrail.judged": "A guardrail gave its verdict. Data: `guardrail`, `boundary`, `passed`, and a `reason` if it blocked.",
     "effect.replayed": "An effect of this visit was answered from its record. Data: `kind`, `key`.",
     "limit.reached": "A limit was reached. Data: `limit`, `allowed`, `used`, `handler` if a node takes over.",
     "thread.abandoned": "A body ignored the cancel or its timeout and was left behind; its result is dropped.",

@@ -1,0 +1,45 @@
+"""What every chunk of a stream passes before it is handed out: middleware, then guardrails."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from agentflow.agents.call_view import CallView
+from agentflow.agents.guardrails import Guardrail, judge
+from agentflow.agents.middleware import Middleware, handled, seen_by
+
+__all__ = ["ChunkFilter"]
+
+
+class ChunkFilter:
+    """Those who rewrite and judge the chunks of one call.
+
+    Args:
+        middlewares: The middlewares of the call.
+        guardrails: Its guardrails.
+        view: The call.
+    """
+
+    def __init__(
+        self, middlewares: Sequence[Middleware], guardrails: Sequence[Guardrail], view: CallView
+    ) -> None:
+        self._middlewares = [
+            (at, one, one.chunk) for at, one in enumerate(middlewares) if one.chunk is not None
+        ]
+        self._guardrails = [one for one in guardrails if one.chunk is not None]
+        self._view = view
+
+    async def take(self, chunk: Any) -> Any | None:
+        """The chunk as it is handed out; `None` for one that is left out.
+
+        Raises:
+            GuardrailBlocked: A guardrail blocked it.
+            MiddlewareAborted: Middleware ended the call.
+        """
+        for at, middleware, handler in self._middlewares:
+            chunk = await handled(handler, chunk, seen_by(at, middleware, self._view))
+            if chunk is None:
+                return None
+        await judge(self._guardrails, "chunk", chunk, self._view)
+        return chunk

@@ -1,0 +1,201 @@
+"""Middleware: functions at named boundaries of a call, which rewrite what passes, or ask for another attempt."""
+
+from __future__ import annotations
+
+import inspect
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn
+
+from agentflow.agents.call_view import CallView
+from agentflow.errors import AgentflowError
+from agentflow.run.effects import emit
+
+if TYPE_CHECKING:
+    from agentflow.run.context import NodeContext
+    from agentflow.run.run import Run
+
+__all__ = [
+    "Boundary",
+    "Middleware",
+    "MiddlewareAborted",
+    "MiddlewareContext",
+    "as_middlewares",
+    "handled",
+    "rewritten",
+    "seen_by",
+]
+
+Boundary = Literal["input", "step", "chunk", "output"]
+
+_BOUNDARIES: Final = ("input", "step", "chunk", "output")
+
+
+class MiddlewareAborted(AgentflowError):
+    """A middleware ended the call, or its attempt: `middleware` names it, `reason` is what it said.
+
+    Args:
+        middleware: The name of the middleware.
+        reason: Why.
+        retry: Whether it asked for another attempt.
+        because: Why there was none, if it did.
+    """
+
+    code = "middleware_aborted"
+
+    def __init__(self, middleware: str, reason: str, *, retry: bool, because: str = "") -> None:
+        self.middleware = middleware
+        self.reason = reason
+        self.retry = retry
+        self.because = because
+        super().__init__(middleware, reason)
+
+    def __str__(self) -> str:
+        told = f"middleware {self.middleware!r} aborted the call: {self.reason}"
+        return f"{told} ({self.because})" if self.because else told
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MiddlewareContext(CallView):
+    """What a middleware sees of the call, and what it may do besides returning another value.
+
+    Args:
+        name: The name of the middleware.
+        state: Its own map. It lives as long as the call, through steps and attempts, is shared by all of its functions, and is
+            recorded nowhere: a call that goes on in another process begins with an empty one.
+    """
+
+    name: str
+    state: dict[str, Any]
+
+    def abort(self, reason: str, *, retry: bool = False) -> NoReturn:
+        """End the call; or its attempt, for another one that is told the reason.
+
+        Args:
+            reason: Why; with `retry`, the model reads it in the next attempt.
+            retry: Ask for another attempt. There is one as long as `max_middleware_retries` allows it, and nothing of the
+                answer was handed out.
+
+        Raises:
+            MiddlewareAborted: Always.
+        """
+        raise MiddlewareAborted(self.name, reason, retry=retry)
+
+
+Handler = Callable[[Any, MiddlewareContext], Any]
+"""Takes the value and the context, and gives the value that goes on; plain or async."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Middleware:
+    """One middleware: a function for each boundary at which it has something to do.
+
+    Instead of this record, any object may be given that has some of these as methods, and perhaps a `name`.
+
+    Args:
+        name: What errors and facts call it; default: by its place in the list.
+        input: Takes the conversation that is asked with, as a tuple of messages, and gives another: a text, a message or
+            messages.
+        step: Takes the `StepContext` of a step that is about to begin, and gives a `StepPlan` or `None`.
+        chunk: Takes a chunk of a stream before it is handed out, and gives another, or `None` to leave it out.
+        output: Takes the answer, which is the text or the structured output, and gives another.
+    """
+
+    name: str = ""
+    input: Handler | None = None
+    step: Handler | None = None
+    chunk: Handler | None = None
+    output: Handler | None = None
+
+
+def as_middlewares(given: Iterable[Any], *, before: int = 0) -> tuple[Middleware, ...]:
+    """What was given as middleware, as records with names.
+
+    Args:
+        given: Records, or objects with the methods of one.
+        before: How many there are before these.
+
+    Raises:
+        TypeError: One of them is none; says which.
+    """
+    return tuple(_as_middleware(item, before + at) for at, item in enumerate(given))
+
+
+def _as_middleware(item: Any, at: int) -> Middleware:
+    name = getattr(item, "name", "")
+    if not isinstance(name, str) or not name:
+        name = f"middleware-{at + 1}"
+    if isinstance(item, Middleware):
+        made = item if item.name else replace(item, name=name)
+    else:
+        made = Middleware(name=name, **{at: getattr(item, at, None) for at in _BOUNDARIES})
+    handlers = [getattr(made, boundary) for boundary in _BOUNDARIES]
+    if all(handler is None for handler in handlers):
+        raise TypeError(
+            f"middlewares[{at}]={item!r} is no middleware: give Middleware(output=function), or an object with a method "
+            f"input, step, chunk or output"
+        )
+    for boundary, handler in zip(_BOUNDARIES, handlers, strict=True):
+        if handler is not None and not callable(handler):
+            raise TypeError(f"middlewares[{at}]: its {boundary}={handler!r} cannot be called")
+    return made
+
+
+_States = dict[tuple[str, int], dict[str, Any]]
+_states: weakref.WeakKeyDictionary[Run[Any], _States] = weakref.WeakKeyDictionary()
+
+
+def seen_by(at: int, middleware: Middleware, view: CallView) -> MiddlewareContext:
+    """What one of the middlewares of a call sees of it.
+
+    Args:
+        at: Its place in the list.
+        middleware: The middleware.
+        view: The call.
+    """
+    states = _states.setdefault(view.run, {})
+    return MiddlewareContext(
+        run=view.run,
+        run_id=view.run_id,
+        attempt=view.attempt,
+        feedback=view.feedback,
+        name=middleware.name,
+        state=states.setdefault((view.run_id, at), {}),
+    )
+
+
+async def handled(handler: Handler, value: Any, context: MiddlewareContext) -> Any:
+    """What a handler gives, plain or async."""
+    given = handler(value, context)
+    return await given if inspect.isawaitable(given) else given
+
+
+async def rewritten(
+    ctx: NodeContext,
+    middlewares: Sequence[Middleware],
+    boundary: Literal["input", "output"],
+    value: Any,
+    view: CallView,
+) -> Any:
+    """The value after all middlewares of a boundary, in their order; each is told of by a fact.
+
+    Raises:
+        MiddlewareAborted: One of them ended the attempt.
+        Exception: What one of them raised.
+    """
+    for at, middleware in enumerate(middlewares):
+        handler = getattr(middleware, boundary)
+        if handler is None:
+            continue
+        told = {"middleware": middleware.name, "boundary": boundary}
+        emit(ctx, "middleware.started", data=told)
+        try:
+            after = await handled(handler, value, seen_by(at, middleware, view))
+        except Exception as error:
+            failure = {"error": type(error).__name__, "message": str(error)}
+            emit(ctx, "middleware.failed", data=told | failure)
+            raise
+        emit(ctx, "middleware.completed", data=told, content={"before": value, "after": after})
+        value = after
+    return value
