@@ -2,73 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from agentflow.agents.events import ToolResultEvent, tell
 from agentflow.agents.loop_state import LoopState
+from agentflow.agents.setup import LoopSetup, setup_in_force
 from agentflow.messages.message import Message, tool_result
 from agentflow.messages.part import ToolCall
 from agentflow.run.decide import Bail
-from agentflow.tools.execution import result_text, run_calls
+from agentflow.tools.execution import run_calls
+from agentflow.tools.results import CallResults
 
 if TYPE_CHECKING:
     from agentflow.run.context import NodeContext
 
-__all__ = ["act", "settled"]
+__all__ = ["Acting", "settled"]
 
 
-async def act(state: LoopState, ctx: NodeContext) -> dict[str, Any]:
-    """Carry out what the model proposed; every call gets its result."""
-    record = state["steps"][-1]
-    calls = state["messages"][record.at].tool_calls
-    known = [call for call in calls if call.name in record.offered]
-    refused = {
-        call.id: _refused(ctx, call, record.offered)
-        for call in calls
-        if call.name not in record.offered
-    }
-    ended: dict[str, Any] = {}
-    try:
-        made = await run_calls(ctx, known)
-    except Bail as bail:
-        # Caught here, where the calls are known: the conversation must stay one that can be gone on with.
-        made = [_result_so_far(ctx, call) for call in known]
-        ended = {"bailed": bail.value}
-    messages = _in_order(calls, made, refused)
-    for message in messages:
-        for result in message.tool_results:
-            await tell(ctx, ToolResultEvent(result=result))
-    return {"messages": messages, **ended}
+class Acting:
+    """The body of `tools`.
 
+    Args:
+        setup: The setup of the loop.
+    """
 
-def _refused(ctx: NodeContext, call: ToolCall, offered: Sequence[str]) -> Message:
-    """The result of a call of a tool that the model was not offered: it may be there, but not for this step."""
-    listed = ", ".join(map(repr, offered)) or "none"
-    reason = f"there is no tool {call.name!r} in this step; the tools are: {listed}"
-    tools: Any = ctx.tools
-    tools.refuse(call.name, call.id, reason)
-    return tool_result(call, f"Error: {reason}", is_error=True)
+    __slots__ = ("_setup",)
 
+    def __init__(self, setup: LoopSetup) -> None:
+        self._setup = setup
 
-def _in_order(
-    calls: Sequence[ToolCall], made: Iterable[Message], refused: Mapping[str, Message]
-) -> list[Message]:
-    """One result for each call, in the order of the calls."""
-    results = iter(made)
-    return [refused[call.id] if call.id in refused else next(results) for call in calls]
-
-
-def _result_so_far(ctx: NodeContext, call: ToolCall) -> Message:
-    """What a call had come to when another one ended the loop."""
-    key = ctx.effect_key(f"tool:{ctx.attempt}:{call.id}")
-    done = ctx.record.find(key)
-    if done is not None:
-        return tool_result(call, result_text(done.value.value))
-    failed = ctx.record.find(f"{key}:failed")
-    if failed is not None:
-        return tool_result(call, f"Error: {failed.value}", is_error=True)
-    return tool_result(call, "The loop was ended by a tool call of this answer.")
+    async def tools(self, state: LoopState, ctx: NodeContext) -> dict[str, Any]:
+        """Carry out what the model proposed; every call gets its result."""
+        record, messages = state["steps"][-1], state["messages"]
+        results = CallResults(messages[record.at].tool_calls)
+        ended: dict[str, Any] = {}
+        try:
+            made = await run_calls(
+                ctx,
+                results,
+                offered=record.offered,
+                repeat_limit=setup_in_force(self._setup, ctx).repeat_limit,
+                history=messages[: record.at],
+            )
+        except Bail as bail:
+            # Caught here, where the calls are known: the conversation must stay one that can be gone on with.
+            made = results.messages("a tool call of this answer has ended the loop")
+            ended = {"bailed": bail.value}
+        for message in made:
+            for result in message.tool_results:
+                await tell(ctx, ToolResultEvent(result=result))
+        return {"messages": made, **ended}
 
 
 def settled(messages: Sequence[Message], reason: str) -> tuple[Message, ...]:

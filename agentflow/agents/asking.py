@@ -19,6 +19,8 @@ from agentflow.agents.step import StepRecord, message_id
 from agentflow.agents.step_plan import PrepareStep, StepContext, StepPlan, chained, planned
 from agentflow.agents.structured_step import StructuredStep
 from agentflow.messages.message import Message, tool_result
+from agentflow.messages.sanitising import sanitise, strip_dangling_reasoning
+from agentflow.run.effects import emit
 
 if TYPE_CHECKING:
     from agentflow.run.context import NodeContext
@@ -123,14 +125,19 @@ def _as_prepare(at: int, middleware: Middleware, ctx: NodeContext) -> PrepareSte
 async def _conversation(
     setup: LoopSetup, state: LoopState, ctx: NodeContext, request: StepRequest
 ) -> Sequence[Message]:
-    """The messages as the model gets them, after whoever has a say in them; what they make of it must be legal."""
-    conversation: Sequence[Message] = state["messages"]
+    """The messages as the model gets them: a legal sequence, whatever the history, after whoever has a say in it."""
+    sanitised = sanitise(state["messages"])
+    if sanitised.repairs:
+        repairs = [{"kind": done.kind, "at": done.at} for done in sanitised.repairs]
+        emit(ctx, "history.repaired", data={"repairs": repairs})
+    conversation: Sequence[Message] = sanitised.messages
     feedback = state.get("feedback")
     if not setup.hooks:
-        return request.asking(conversation, feedback=feedback)
+        return strip_dangling_reasoning(request.asking(conversation, feedback=feedback))
     view = CallView.of(ctx, feedback=feedback)
     conversation = await prepared(setup.hooks, "on_prepare_messages", conversation, view)
     conversation = check_sendable(conversation, by="on_prepare_messages")
     asked = request.asking(conversation, feedback=feedback)
     sent = await prepared(setup.hooks, "on_prepare_model_messages", asked, view)
-    return check_sendable(sent, by="on_prepare_model_messages")
+    checked = check_sendable(sent, by="on_prepare_model_messages")
+    return strip_dangling_reasoning(checked)

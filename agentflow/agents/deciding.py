@@ -16,7 +16,7 @@ from agentflow.agents.structured_step import not_generated
 from agentflow.errors import OutputInvalid
 from agentflow.messages.message import user
 from agentflow.run.effects import emit
-from agentflow.tools.execution import result_text
+from agentflow.tools.results import result_text
 
 if TYPE_CHECKING:
     from agentflow.run.context import NodeContext

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-from agentflow.agents.acting import act
+from agentflow.agents.acting import Acting
 from agentflow.agents.asking import Asking
 from agentflow.agents.deciding import Deciding
 from agentflow.agents.loop_result import LoopResult
@@ -27,6 +27,7 @@ from agentflow.graph.limits import Uses
 from agentflow.graph.node import Node, node
 from agentflow.graph.route import route
 from agentflow.graph.workflow import Workflow, define_workflow
+from agentflow.tools.repeats import RepeatLimit
 
 if TYPE_CHECKING:
     from agentflow.run.context import NodeContext
@@ -52,6 +53,7 @@ def build_loop(
     tool_choice: str | None = None,
     max_output_tokens: int | None = None,
     parameters: Mapping[str, Any] | None = None,
+    repeat_limit: RepeatLimit | None = None,
 ) -> Workflow[LoopResult]:
     """Make an agentic loop.
 
@@ -73,6 +75,7 @@ def build_loop(
         tool_choice: What the model must call in step 1: `required`, or the id of a tool.
         max_output_tokens: How long each answer may be.
         parameters: Whatever else the provider understands, by name.
+        repeat_limit: How often the model may make the same tool call; default: as often as it likes.
 
     Raises:
         DefinitionError: An argument makes no loop that could run, such as `max_steps=0`.
@@ -93,6 +96,7 @@ def build_loop(
         stop_when=conditions,
         output=wanted,
         corrections=0 if wanted is None else wanted.corrections,
+        repeat_limit=repeat_limit,
     )
     steps = resolve_steps(agent=max_steps, stops=bool(conditions))
     return loop_of(id, setup, max_steps=steps, on_max_steps=on_max_steps)
@@ -104,8 +108,8 @@ def loop_of(
     """The loop of a setup; raises as `build_loop` does."""
     if on_max_steps not in ("stop", "answer", "raise"):
         raise ValueError(f"on_max_steps={on_max_steps!r}: it is 'stop', 'answer' or 'raise'")
-    asking, deciding = Asking(setup), Deciding(setup)
-    nodes = [admit, *_asked(asking), _acted(), _decided(deciding)]
+    asking, acting, deciding = Asking(setup), Acting(setup), Deciding(setup)
+    nodes = [admit, *_asked(asking), _acted(acting), _decided(deciding)]
     on_limit: str | None = None
     if on_max_steps == "answer":
         nodes.append(_last_word(asking))
@@ -158,10 +162,9 @@ def _asked(asking: Asking) -> tuple[Node, Node]:
     )
 
 
-def _acted() -> Node:
+def _acted(acting: Acting) -> Node:
     return node(
-        act,
-        id="tools",
+        acting.tools,
         requires=["messages", "steps"],
         provides=["messages"],
         may_provide=["bailed"],

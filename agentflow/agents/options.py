@@ -18,6 +18,7 @@ from agentflow.agents.stop import StopWhen, as_conditions
 from agentflow.agents.structured_step import as_structured
 from agentflow.agents.workspace import Workspace
 from agentflow.run.options import ResumeOptions, RunOptions
+from agentflow.tools.repeats import RepeatLimit
 
 if TYPE_CHECKING:
     from agentflow.agents.permission import Permission
@@ -42,6 +43,7 @@ class AgentOptions(TypedDict, total=False):
         output: The type of the structured output.
         max_output_tokens: How long each answer may be.
         parameters: Whatever else the provider understands, by name.
+        repeat_limit: How often the model may make the same tool call.
         context_type: What the context must be: a TypedDict, a pydantic model, or any other type.
         middlewares: Who rewrites what passes; those of a call are added after the agent's.
         max_middleware_retries: How many further attempts middleware may ask for.
@@ -62,6 +64,7 @@ class AgentOptions(TypedDict, total=False):
     output: Any
     max_output_tokens: int | None
     parameters: Mapping[str, Any]
+    repeat_limit: RepeatLimit | None
     context_type: Any
     middlewares: Iterable[Any]
     max_middleware_retries: int
@@ -117,6 +120,7 @@ class Profile:
     output: Any = None
     max_output_tokens: int | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    repeat_limit: RepeatLimit | None = None
     context_type: Any = None
     middlewares: tuple[Middleware, ...] = ()
     max_middleware_retries: int = 0
@@ -194,6 +198,7 @@ class Profile:
             output=wanted,
             # What was handed out cannot be taken back.
             corrections=0 if wanted is None or self.streams else wanted.corrections,
+            repeat_limit=self.repeat_limit,
             middlewares=self.middlewares,
             guardrails=self.guardrails,
             hooks=self.hooks,

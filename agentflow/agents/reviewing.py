@@ -14,7 +14,7 @@ from agentflow.agents.setup import LoopSetup, setup_in_force
 from agentflow.errors import ContractError
 from agentflow.messages.message import Message
 from agentflow.messages.part import TextPart
-from agentflow.tools.execution import result_text
+from agentflow.tools.results import result_text
 
 if TYPE_CHECKING:
     from agentflow.agents.guarded import GuardedState

@@ -15,6 +15,7 @@ from agentflow.agents.stop import StopWhen
 from agentflow.errors import ContractError
 from agentflow.messages.message import Message, system
 from agentflow.models.transport import structured
+from agentflow.tools.repeats import RepeatLimit
 
 if TYPE_CHECKING:
     from agentflow.run.context import NodeContext
@@ -36,6 +37,7 @@ class LoopSetup:
         stop_when: Any of them ends the loop.
         output: The structured output that is asked for.
         corrections: How often an answer that is not valid goes back to the model, each time as a further step.
+        repeat_limit: How often the model may make the same tool call.
         middlewares: Who rewrites what passes, in their order.
         guardrails: Who judges what passes, in their order.
         hooks: Who is told.
@@ -48,6 +50,7 @@ class LoopSetup:
     stop_when: tuple[StopWhen, ...] = ()
     output: structured | None = None
     corrections: int = 0
+    repeat_limit: RepeatLimit | None = None
     middlewares: tuple[Middleware, ...] = ()
     guardrails: tuple[Guardrail, ...] = ()
     hooks: tuple[Hooks, ...] = ()

@@ -84,7 +84,7 @@ async def test_a_bail_stops_the_calls_beside_it_and_every_call_has_one_result() 
     assert stopped == ["slow"]
     told = [one.content for one in result.steps[0].tool_results]
     assert told[0] == "done before"
-    assert told[1] == told[3] == "The loop was ended by a tool call of this answer."
+    assert all("has ended the loop while it was at work" in told[at] for at in (1, 3))
     assert_valid(result.messages)
 
 

@@ -21,9 +21,10 @@ from agentflow.agents.max_steps import ANY_NUMBER, default_steps, resolve_steps
 from agentflow.agents.overlay import overlaid
 from agentflow.agents.step_plan import StepContext, StepPlan, chained
 from agentflow.agents.stop import step_count, tool_called
-from agentflow.messages import assistant, system, user
+from agentflow.messages import ToolCall, assistant, system, user
 from agentflow.mock import MockCall, MockModel, MockReply, Rule, call
 from agentflow.testing import FactRecorder
+from agentflow.tools.repeats import RepeatLimit
 from tests.agents.kit import assert_valid, endless, look, roles, scripted
 
 
@@ -436,3 +437,24 @@ async def test_the_steps_before_a_failure_are_recorded() -> None:
         state = await engine.state_at("r", last.number - 1)
     assert [record.number for record in state["steps"]] == [1, 2]
     assert_valid(state["messages"])
+
+
+# --- what is sent --------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("R093", "R096", "R097")
+@pytest.mark.case("P134", "T055")
+async def test_a_history_that_broke_off_is_sent_as_a_legal_one_and_kept_as_it_is() -> None:
+    model, recorder = scripted("ok"), FactRecorder()
+    history = [user("a"), assistant(tool_calls=[ToolCall("c", "look")]), user("b")]
+    result = await build_loop().run({"messages": history}, model=model, observers=[recorder])
+    assert [message.text for message in model.requests[0].messages] == ["a", "b"]
+    assert list(result.messages[:3]) == history
+    assert recorder.only("history.repaired").data["repairs"][0]["kind"] == "call_dropped"
+
+
+async def test_a_model_that_repeats_itself_is_stopped_where_that_is_asked_for() -> None:
+    model = MockModel([Rule(reply=call("look", at=1))])
+    with pytest.raises(BudgetExceeded) as caught:
+        await ran(build_loop(repeat_limit=RepeatLimit(warn=2, stop=3)), model)
+    assert (caught.value.limit, len(model.requests)) == ("repeats", 3)
