@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from agentflow.agents.agent import Agent
 from agentflow.agents.call_view import CallView
+from agentflow.agents.delegation import SubAgentFailed, steps_above
 from agentflow.agents.events import (
     AgentEvent,
     FinishEvent,
     StartEvent,
     StepEvent,
+    SubAgentEvent,
     ToolCallEvent,
     ToolResultEvent,
 )
 from agentflow.agents.guardrails import Block, Guardrail, GuardrailBlocked, JudgedCall
-from agentflow.agents.hooks import CallEnd, Hooks, ToolEnd, ToolStart
+from agentflow.agents.hooks import CallEnd, Handoff, Hooks, ToolEnd, ToolStart
 from agentflow.agents.loop import LoopState, OnMaxSteps, build_loop
 from agentflow.agents.loop_result import FinishReason, LoopResult
 from agentflow.agents.middleware import Middleware, MiddlewareAborted, MiddlewareContext
@@ -41,6 +43,7 @@ __all__ = [
     "FinishReason",
     "Guardrail",
     "GuardrailBlocked",
+    "Handoff",
     "Hooks",
     "JudgedCall",
     "LoopResult",
@@ -59,6 +62,8 @@ __all__ = [
     "StepEvent",
     "StepPlan",
     "StopWhen",
+    "SubAgentEvent",
+    "SubAgentFailed",
     "TextResult",
     "ToolCallEvent",
     "ToolEnd",
@@ -67,5 +72,6 @@ __all__ = [
     "Workspace",
     "build_loop",
     "step_count",
+    "steps_above",
     "tool_called",
 ]

@@ -11,21 +11,26 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
 from agentflow.agents.borrowed_store import BorrowedStore
 from agentflow.agents.call_engine import CallEngine
+from agentflow.agents.delegation import Delegation, run_below
 from agentflow.agents.guarded import guarded
 from agentflow.agents.loop import loop_of
 from agentflow.agents.options import AgentOptions, CallOptions, Profile, ResumedCallOptions
 from agentflow.agents.result import ObjectResult, TextResult
 from agentflow.agents.stream import AgentStream
 from agentflow.agents.sync import waited
+from agentflow.agents.task import task_of
 from agentflow.agents.trunk import opened
-from agentflow.graph.limits import Budget
+from agentflow.graph.limits import Budget, Uses
+from agentflow.graph.node import Node, node
 from agentflow.run.attach import UNANSWERED
 from agentflow.run.registry import load_store
+from agentflow.tools.tool import Tool, tool
 
 if TYPE_CHECKING:
     from agentflow.agents.loop_result import LoopResult
     from agentflow.agents.setup import Instructions
     from agentflow.graph.workflow import Workflow
+    from agentflow.run.context import NodeContext
     from agentflow.run.facts import Fact
     from agentflow.run.ports import Observer, Sink, Store
 
@@ -85,9 +90,15 @@ class Agent:
         self._observers = tuple(observers)
         self._store: Store | None = load_store(store) if isinstance(store, str) else store
         self._workflows: dict[Any, Workflow[LoopResult]] = {}
+        self._task: Workflow[LoopResult] | None = None
         # Now, and not with the first call: a model or a tool that cannot be used must not wait to say so.
         self._engine: CallEngine | None = self._engine_of(self.profile, self._store)
         self._entered = False
+
+    @property
+    def id(self) -> str:
+        """Its name as the id of its workflow, of its node in another workflow, and of the tool that asks it."""
+        return _identifier(self.name)
 
     @property
     def workflow(self) -> Workflow[LoopResult]:
@@ -222,19 +233,82 @@ class Agent:
         around = (
             (profile.max_middleware_retries, profile.judges_beside) if profile.is_guarded else None
         )
-        key = (profile.steps, profile.on_max_steps, around)
+        delegated = profile.delegated_calls
+        key = (profile.steps, profile.on_max_steps, around, delegated)
         known = self._workflows.get(key)
         if known is None:
             known = loop_of(
-                _identifier(self.name),
+                self.id,
                 self._own,
                 max_steps=profile.steps,
                 on_max_steps=profile.on_max_steps,
+                tool_model_calls=delegated,
             )
             if around is not None:
                 known = guarded(known, self._own, retries=around[0], beside=around[1])
             self._workflows[key] = known
         return known
+
+    def as_tool(
+        self, *, id: str | None = None, description: str | None = None, budget: Budget | None = None
+    ) -> Tool:
+        """A tool that hands a task to this agent, which works on it below the run of whoever calls.
+
+        It shares the caller's context and cancel, spends what the caller's run has left, and has its own instructions, model
+        and tools; without a model it asks the caller's. If it fails, the tool fails, and the caller goes on.
+
+        Args:
+            id: The tool's id; default: `ask_` and the agent's name.
+            description: What a model is told; default: the agent's description.
+            budget: What one task may spend at most.
+        """
+        told = description or self.description or f"Hand a task to {self.name}, and get the answer."
+        return tool(Delegation(self, budget), id=id or f"ask_{self.id}", description=told)
+
+    def as_node(
+        self,
+        id: str | None = None,
+        *,
+        input: str = "messages",
+        output: str = "answer",
+        budget: Budget | None = None,
+        **options: Any,
+    ) -> Node:
+        """A node that asks this agent, in any other workflow; the agent has its own model and tools there.
+
+        Args:
+            id: The node's id; default: the agent's.
+            input: The field with what it is asked: a text, or messages; put to `requires` by itself.
+            output: The field for its answer, which is the text or the structured output; put to `provides` by itself.
+            budget: What one visit may spend at most.
+            options: `routes`, `on_error` and whatever else `node` takes; `uses` is what is proved of the agent.
+        """
+
+        async def ask(state: Any, ctx: NodeContext) -> dict[str, Any]:
+            result = await run_below(ctx, self, state[input], name=self.name, budget=budget)
+            return {output: result.text if result.object is None else result.object}
+
+        calls = self.workflow.bounds().model_calls.value
+        given = {
+            "uses": Uses(model_calls=calls, tool_calls=None),
+            "description": self.description or f"Ask {self.name}.",
+            **options,
+        }
+        requires = [input, *given.pop("requires", ())]
+        return node(ask, id=id or self.id, requires=requires, provides=[output], **given)
+
+    @property
+    def task(self) -> Workflow[LoopResult]:
+        """Its workflow inside of one that has a node of its name, so that what happens below another run tells whose it is."""
+        if self._task is None:
+            self._task = task_of(self.id, self.workflow)
+        return self._task
+
+    def engine_below(self) -> CallEngine:
+        """The engine of which it has model, tools and policies below another run; nothing is recorded by it."""
+        if self._engine is None:
+            self._engine = self._engine_of(self.profile, self._store)
+        return self._engine
 
     async def close(self) -> None:
         """Cancel what is running, and give back connections and the store; the agent can be used again."""

@@ -64,6 +64,13 @@ class CallEngine(Engine["LoopResult"]):
         if judges or told:
             self._tool_source = WatchedTools(self.tools, judges, told)
 
+        self.max_delegations = profile.max_delegations
+
+    @property
+    def setup(self) -> LoopSetup:
+        """The setup of the profile."""
+        return self._setup
+
     def setup_for(self, own: LoopSetup) -> LoopSetup:
         """The setup that holds for a loop: that of the profile for the agent's loop, its own for any other inside of it."""
         return self._setup if own is self._own else own

@@ -19,6 +19,7 @@ __all__ = [
     "FinishEvent",
     "StartEvent",
     "StepEvent",
+    "SubAgentEvent",
     "ToolCallEvent",
     "ToolResultEvent",
     "tell",
@@ -77,7 +78,23 @@ class FinishEvent:
     type: Literal["finish"] = "finish"
 
 
-AgentEvent = Chunk | StartEvent | ToolCallEvent | ToolResultEvent | StepEvent | FinishEvent
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubAgentEvent:
+    """Something that a sub-agent hands out.
+
+    Args:
+        path: The names of the agents that lead to it, the outermost first.
+        event: What it hands out.
+    """
+
+    path: tuple[str, ...]
+    event: Any
+    type: Literal["sub_agent"] = "sub_agent"
+
+
+AgentEvent = (
+    Chunk | StartEvent | ToolCallEvent | ToolResultEvent | StepEvent | SubAgentEvent | FinishEvent
+)
 """Everything that the full view of a stream hands out."""
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CallEnd",
+    "Handoff",
     "Hooks",
     "ToolEnd",
     "ToolStart",
@@ -83,6 +84,19 @@ class ToolEnd:
     error: BaseException | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Handoff:
+    """A task that is about to be handed to a sub-agent.
+
+    Args:
+        agent: The name of the sub-agent.
+        task: What it is asked.
+    """
+
+    agent: str
+    task: str
+
+
 Hook = Callable[..., Any]
 
 
@@ -104,7 +118,7 @@ class Hooks:
         on_tool_start: `(start, view)`, before a tool call is made.
         on_tool_end: `(end, view)`, when it has ended, however it did.
         on_retry: `(reason, view)`, when middleware has asked for another attempt.
-        on_handoff: `(task, view)`, before a task is handed to a sub-agent.
+        on_handoff: `(handoff, view)`, before a task is handed to a sub-agent.
     """
 
     on_start: Hook | None = None

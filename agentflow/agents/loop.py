@@ -54,6 +54,7 @@ def build_loop(
     max_output_tokens: int | None = None,
     parameters: Mapping[str, Any] | None = None,
     repeat_limit: RepeatLimit | None = None,
+    tool_model_calls: int | None = 0,
 ) -> Workflow[LoopResult]:
     """Make an agentic loop.
 
@@ -76,6 +77,8 @@ def build_loop(
         max_output_tokens: How long each answer may be.
         parameters: Whatever else the provider understands, by name.
         repeat_limit: How often the model may make the same tool call; default: as often as it likes.
+        tool_model_calls: How many model calls the tools of one step may make, such as those that ask another agent; `None` for
+            any number.
 
     Raises:
         DefinitionError: An argument makes no loop that could run, such as `max_steps=0`.
@@ -99,17 +102,28 @@ def build_loop(
         repeat_limit=repeat_limit,
     )
     steps = resolve_steps(agent=max_steps, stops=bool(conditions))
-    return loop_of(id, setup, max_steps=steps, on_max_steps=on_max_steps)
+    return loop_of(
+        id,
+        setup,
+        max_steps=steps,
+        on_max_steps=on_max_steps,
+        tool_model_calls=tool_model_calls,
+    )
 
 
 def loop_of(
-    id: str, setup: LoopSetup, *, max_steps: int, on_max_steps: OnMaxSteps = "stop"
+    id: str,
+    setup: LoopSetup,
+    *,
+    max_steps: int,
+    on_max_steps: OnMaxSteps = "stop",
+    tool_model_calls: int | None = 0,
 ) -> Workflow[LoopResult]:
     """The loop of a setup; raises as `build_loop` does."""
     if on_max_steps not in ("stop", "answer", "raise"):
         raise ValueError(f"on_max_steps={on_max_steps!r}: it is 'stop', 'answer' or 'raise'")
     asking, acting, deciding = Asking(setup), Acting(setup), Deciding(setup)
-    nodes = [admit, *_asked(asking), _acted(acting), _decided(deciding)]
+    nodes = [admit, *_asked(asking), _acted(acting, tool_model_calls), _decided(deciding)]
     on_limit: str | None = None
     if on_max_steps == "answer":
         nodes.append(_last_word(asking))
@@ -162,13 +176,13 @@ def _asked(asking: Asking) -> tuple[Node, Node]:
     )
 
 
-def _acted(acting: Acting) -> Node:
+def _acted(acting: Acting, model_calls: int | None) -> Node:
     return node(
         acting.tools,
         requires=["messages", "steps"],
         provides=["messages"],
         may_provide=["bailed"],
-        uses=Uses(tool_calls=None),
+        uses=Uses(model_calls=model_calls, tool_calls=None),
         routes=[route.to("decide")],
     )
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Self, TypedDict
 
+from agentflow.agents.delegation import Delegation
 from agentflow.agents.guardrails import Guardrail, as_guardrails
 from agentflow.agents.hooks import Hooks, as_hooks
 from agentflow.agents.loop import OnMaxSteps
@@ -21,6 +22,7 @@ from agentflow.run.options import ResumeOptions, RunOptions
 from agentflow.tools.repeats import RepeatLimit
 
 if TYPE_CHECKING:
+    from agentflow.agents.agent import Agent
     from agentflow.agents.permission import Permission
     from agentflow.run.ports import Authorize
 
@@ -49,6 +51,8 @@ class AgentOptions(TypedDict, total=False):
         max_middleware_retries: How many further attempts middleware may ask for.
         guardrails: Who judges what passes, likewise.
         hooks: Who is told, likewise: `Hooks`, or several of them.
+        sub_agents: Agents that tasks can be handed to, each by a tool of its own.
+        max_delegations: How many tasks may be handed out in one step.
         permission: Whether whoever asks may: a function of the call, plain or async.
         authorize: A policy `(tool, input, ctx) -> bool` that every tool call must pass.
         require_authorization: Refuse tools that neither policy speaks of.
@@ -70,6 +74,8 @@ class AgentOptions(TypedDict, total=False):
     max_middleware_retries: int
     guardrails: Iterable[Any]
     hooks: Hooks | Iterable[Hooks]
+    sub_agents: Iterable[Agent]
+    max_delegations: int
     permission: Permission | None
     authorize: Authorize | None
     require_authorization: bool
@@ -126,6 +132,7 @@ class Profile:
     max_middleware_retries: int = 0
     guardrails: tuple[Guardrail, ...] = ()
     hooks: tuple[Hooks, ...] = ()
+    max_delegations: int = 10
     permission: Permission | None = None
     authorize: Authorize | None = None
     require_authorization: bool = False
@@ -139,11 +146,13 @@ class Profile:
             TypeError: There is no such option, or one of them is not what it must be.
         """
         said = {name: value for name, value in call.items() if value is not None}
-        unknown = said.keys() - {each.name for each in fields(self)}
+        unknown = said.keys() - {each.name for each in fields(self)} - {"sub_agents"}
         if unknown:
             raise TypeError(f"an agent has no option {', '.join(map(repr, sorted(unknown)))}")
-        if "tools" in said:
-            said["tools"] = (*self.tools, *said["tools"])
+        agents = said.pop("sub_agents", ())
+        if agents or "tools" in said:
+            handing = (agent.as_tool() for agent in agents)
+            said["tools"] = (*self.tools, *said.get("tools", ()), *handing)
         for name in ("models", "parameters"):
             if name in said:
                 said[name] = overlaid(getattr(self, name), said[name])
@@ -164,13 +173,32 @@ class Profile:
     @property
     def steps(self) -> int:
         """How many steps there are."""
-        default = default_steps(workspace=any(isinstance(tool, Workspace) for tool in self.tools))
+        default = default_steps(
+            workspace=any(isinstance(tool, Workspace) for tool in self.tools),
+            sub_agents=len(self.delegations),
+        )
         return resolve_steps(
             call=self.call_steps,
             agent=self.max_steps,
             default=default,
             stops=bool(self.stop_when),
         )
+
+    @property
+    def delegations(self) -> tuple[Delegation, ...]:
+        """How it can hand tasks to other agents."""
+        listed = (tool for item in self.tools for tool in getattr(item, "tools", (item,)))
+        handlers = (getattr(tool, "handler", None) for tool in listed)
+        return tuple(handler for handler in handlers if isinstance(handler, Delegation))
+
+    @property
+    def delegated_calls(self) -> int | None:
+        """How many model calls sub-agents may make in one step, as it is proved of them; `None` for any number."""
+        bounds = [one.agent.workflow.bounds().model_calls.value for one in self.delegations]
+        known = [bound for bound in bounds if bound is not None]
+        if len(known) < len(bounds):
+            return None
+        return self.max_delegations * max(known, default=0)
 
     @property
     def is_guarded(self) -> bool:

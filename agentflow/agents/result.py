@@ -15,6 +15,7 @@ from agentflow.run.usage import Usage
 if TYPE_CHECKING:
     from agentflow.graph.bounds import Bounds
     from agentflow.graph.workflow import Workflow
+    from agentflow.run.ledger import Ledger
 
 __all__ = ["ObjectResult", "TextResult"]
 
@@ -38,6 +39,19 @@ class TextResult:
     run_id: str
     total_usage: Usage
     usage_by_path: Mapping[str, Usage]
+
+    @classmethod
+    def of(
+        cls, loop: LoopResult, workflow: Workflow[Any], run_id: str, ledger: Ledger
+    ) -> TextResult:
+        """The result of a loop, with what its ledger tells."""
+        return cls(
+            loop=loop,
+            workflow=workflow,
+            run_id=run_id,
+            total_usage=ledger.usage,
+            usage_by_path=ledger.usage_by_path,
+        )
 
     @property
     def text(self) -> str:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 import anyio
 
+from agentflow.agents.call_end import finish_reason_of
 from agentflow.agents.chunk_filter import ChunkFilter
 from agentflow.agents.event_log import EventLog, EventReader
 from agentflow.agents.events import FinishEvent, StartEvent, StepEvent
 from agentflow.agents.step import Step, message_id
-from agentflow.agents.trunk import finish_reason_of
 from agentflow.errors import RunCancelled
 from agentflow.messages.chunk import TextChunk
 

@@ -14,15 +14,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
+from agentflow.agents.call_end import own_error, tell_end
 from agentflow.agents.call_view import CallView
-from agentflow.agents.guardrails import GuardrailBlocked
-from agentflow.agents.hooks import CallEnd, notify, notify_of_end
-from agentflow.agents.middleware import MiddlewareAborted
+from agentflow.agents.hooks import notify
 from agentflow.agents.overlay import overlaid
 from agentflow.agents.permission import Asked, permit
-from agentflow.agents.progress import progress_of
 from agentflow.agents.result import TextResult
-from agentflow.errors import DeliveryError, RunCancelled, RunInterrupted, RunSuspended
 from agentflow.graph.contract import contract_error
 from agentflow.messages.message import Message, as_messages
 from agentflow.run.attach import ATTACHED
@@ -36,7 +33,7 @@ if TYPE_CHECKING:
     from agentflow.run.ports import Sink
     from agentflow.run.run import Run
 
-__all__ = ["AgentCall", "finish_reason_of", "opened"]
+__all__ = ["AgentCall", "context_of", "opened"]
 
 _OF_THE_RUN: Final = frozenset(RunOptions.__annotations__) | {
     *("signal", "budget", "context", "identity", "deps", "observers", "sink", "private")
@@ -53,6 +50,7 @@ class AgentCall:
         run: Its run.
         asked: The input, as messages.
         is_own: Whether the engine was made for this call.
+        goes_on: Whether the call had begun before, and is answered.
     """
 
     profile: Profile
@@ -60,6 +58,7 @@ class AgentCall:
     run: Run[LoopResult]
     asked: tuple[Message, ...]
     is_own: bool
+    goes_on: bool
 
     @property
     def view(self) -> CallView:
@@ -83,7 +82,8 @@ class AgentCall:
         if self.is_own:
             await self.engine.__aenter__()
         try:
-            await notify(self.profile.hooks, "on_start", self.view)
+            if not self.goes_on:
+                await notify(self.profile.hooks, "on_start", self.view)
             self.run.begin()
         except BaseException as error:
             with anyio.CancelScope(shield=True):
@@ -122,50 +122,16 @@ class AgentCall:
             await self.engine.close()
 
     def _outcome(self) -> tuple[TextResult | None, BaseException | None]:
-        run = self.run
         try:
-            loop = run.outcome()
-        except DeliveryError as error:
-            # What stands in the way of a chunk ends the stream as the sink's failure, and is none.
-            cause = error.__cause__
-            return None, cause if isinstance(cause, GuardrailBlocked | MiddlewareAborted) else error
+            loop = self.run.outcome()
         except BaseException as error:
-            return None, error
-        result = TextResult(
-            loop=loop,
-            workflow=run.workflow,
-            run_id=run.id,
-            total_usage=run.ledger.usage,
-            usage_by_path=run.ledger.usage_by_path,
-        )
-        return result, None
+            return None, own_error(error)
+        run = self.run
+        return TextResult.of(loop, run.workflow, run.id, run.ledger), None
 
     async def _tell_end(self, result: TextResult | None, error: BaseException | None) -> None:
-        """Tell the hooks, once: a call that waits, or was left where it is, has not ended."""
-        hooks = self.profile.hooks
-        if not hooks or isinstance(error, RunSuspended | RunInterrupted):
-            return
-        if result is not None:
-            messages, steps, text = result.messages, result.steps, result.text
-            reason: str = result.finish_reason
-        else:
-            assert error is not None
-            reason = finish_reason_of(error)
-            messages, steps = progress_of(self.run, self.run.id, reason=f"the call ended: {error}")
-            text = getattr(self.run.sink, "text_so_far", "") or (steps[-1].text if steps else "")
-            if reason == "blocked" or not messages:
-                # What was blocked is nobody's history.
-                messages, text = self.asked, ""
-        end = CallEnd(
-            finish_reason=reason,
-            result=result,
-            error=error,
-            messages=messages,
-            steps=steps,
-            text=text,
-            usage=self.run.ledger.usage,
-        )
-        await notify_of_end(hooks, end, self.view)
+        hooks, ledger = self.profile.hooks, self.run.ledger
+        await tell_end(hooks, self.view, self.asked, result, error, ledger)
 
 
 async def opened(
@@ -197,7 +163,7 @@ async def opened(
         given["sink"] = sink
         if profile.output is not None:
             profile = replace(profile, streams=True)
-    given["context"] = context = _context(agent, profile, given.get("context"))
+    given["context"] = context = context_of(agent, profile, given.get("context"))
     asked = Asked(
         agent=agent.name,
         identity=given.get("identity"),
@@ -209,10 +175,10 @@ async def opened(
     messages = () if input is None else as_messages(input)
     begin = None if input is None else {"messages": list(messages)}
     run = engine.call(begin, given, answers=answers)
-    return AgentCall(profile, engine, run, messages, is_own)
+    return AgentCall(profile, engine, run, messages, is_own, goes_on=answers is not ATTACHED)
 
 
-def _context(agent: Agent, profile: Profile, given: Mapping[str, Any] | None) -> dict[str, Any]:
+def context_of(agent: Agent, profile: Profile, given: Mapping[str, Any] | None) -> dict[str, Any]:
     """The context of one call: the agent's own with the caller's laid over it, shared with no other call.
 
     Raises:
@@ -228,17 +194,3 @@ def _context(agent: Agent, profile: Profile, given: Mapping[str, Any] | None) ->
     except Exception as error:
         raise contract_error(f"the context of agent {agent.name!r}", context, error) from error
     return context
-
-
-def finish_reason_of(error: BaseException) -> str:
-    """Why a call that raised has ended."""
-    match error:
-        case RunCancelled():
-            return "cancelled"
-        case GuardrailBlocked():
-            return "blocked"
-        case RunSuspended():
-            return "suspended"
-        case RunInterrupted():
-            return "interrupted"
-    return "error"

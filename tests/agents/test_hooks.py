@@ -311,6 +311,7 @@ async def test_a_call_that_waits_for_a_person_has_not_ended_until_it_has() -> No
         assert (log.ends, made) == ([], ["look"])
         await asked.resume("r", True)
     assert [end.finish_reason for end in log.ends] == ["stop"]
+    assert log.starts == 1
     assert made == ["look", "pay"]
     assert log.steps == [1, 2]
 
