@@ -18,7 +18,7 @@ from agentflow.run.facts import Fact, as_observer
 from agentflow.run.fold import state_at
 from agentflow.run.model_ports import ModelSource
 from agentflow.run.options import ResumeOptions, RunOptions, check_options
-from agentflow.run.registry import NoModels, load, load_store
+from agentflow.run.registry import NoModels, NoTools, load, load_store, opened
 from agentflow.run.roster import Roster
 from agentflow.run.run import Run
 from agentflow.run.run_id import new_run_id
@@ -45,7 +45,7 @@ class Engine(Generic[R]):
         model: The default model: a provider, a `Model`, or a `"provider:model"` string. May be bound anew between runs;
             a running one keeps its own.
         models: Further models by name.
-        tools: The tools that nodes may use.
+        tools: The tools that nodes may use. With an `MCPServer` among them, the engine must be entered, which connects to it.
         observers: Objects or functions that get the facts of every run.
         sink: Where content goes while it is made.
         store: Where runs are recorded, so that they survive this process: a `Store`, or a URL such as `sqlite:///runs.db`.
@@ -92,25 +92,16 @@ class Engine(Generic[R]):
         self.monotonic: Callable[[], float] = time.monotonic if clock is None else clock.monotonic
         self._observers = tuple(as_observer(observer) for observer in observers)
         self._named_models = dict(models) if isinstance(models, Mapping) else models
-        self._tools = tuple(tools)
-        self._tool_source: ports.ToolSource | None = None
         # What is given is looked at now: a model or a tool that cannot be used must not wait for a run to say so.
         self.models: ModelSource = NoModels()
+        self.tools: ports.ToolSource = NoTools()
         if model is not None or models is not None:
             self.models = load("models")(model, self._named_models)
-        if self._tools:
-            self._tool_source = load("tools")(self._tools)
+        if given := tuple(tools):
+            self.tools = load("tools")(given)
         self._roster: Roster[R] = Roster()
         self.closed = False
         self._entered = False
-
-    @property
-    def tools(self) -> ports.ToolSource:
-        """The engine's tools, made when a node first asks for them."""
-        if self._tool_source is None:
-            self._tool_source = load("tools")(self._tools)
-        source: ports.ToolSource = self._tool_source
-        return source
 
     async def run(self, input: Mapping[str, Any] | None = None, **options: Unpack[RunOptions]) -> R:
         """Run the workflow and return its result.
@@ -184,10 +175,11 @@ class Engine(Generic[R]):
 
     async def _run_alone(self, input: Mapping[str, Any] | None, **options: Any) -> R:
         # The loop ends with the run, and whatever is connected in it.
-        try:
-            return await self.run(input, **options)
-        finally:
-            await self.models.close()
+        async with opened(self.tools):
+            try:
+                return await self.run(input, **options)
+            finally:
+                await self.models.close()
 
     def cancel(self, run_id: str, reason: object = None) -> Awaitable[bool]:
         """Cancel a run by its id, running here or waiting in the store; awaited, it tells whether there was one to cancel.
@@ -330,12 +322,20 @@ class Engine(Generic[R]):
         for run in self._roster.all():
             await run.stop("the engine was closed")
         await self.models.close()
-        if self.store is not None and self._entered:
-            await self.store.close()
+        if self._entered:
+            await self.tools.close()
+            if self.store is not None:
+                await self.store.close()
 
     async def __aenter__(self) -> Self:
         if self.store is not None:
             await self.store.open()
+        try:
+            await self.tools.open()
+        except BaseException:
+            if self.store is not None:
+                await self.store.close()
+            raise
         self._entered = True
         return self
 
@@ -355,6 +355,8 @@ class Engine(Generic[R]):
             raise RuntimeError(
                 "an engine with a store is entered first: async with Engine(…, store=…) as engine"
             )
+        if not self.tools.opened:
+            raise RuntimeError("an engine with a server of tools is entered first, by async with")
         self._roster.add(run, stored=self.store is not None)
 
     def dismiss(self, run: Run[R]) -> None:

@@ -51,6 +51,7 @@ FACT_KINDS: Final[Mapping[str, str]] = {
     "model.completed": "A model call ended well. Data: `model`, `usage`, `finish_reason`. Content: the value.",
     "model.failed": "A model call failed. Data: `model`, `error`, `message`, `usage` as far as known.",
     "tool.started": "A tool's handler was called. Data: `tool`, `try`. Content: the input.",
+    "tool.progress": "A tool told how far its call is. Data: `tool`, `done`, `total` if it is known. Content: a message.",
     "tool.completed": "A tool call ended well. Data: `tool`, `cached` if an equal call had given the value. Content: the value.",
     "tool.failed": "A tool call, or a try of it, failed. Data: `tool`, `error`, `message`, `again` if another try follows.",
     "tool.denied": "A tool call was not authorised. Data: `tool`, `reason`.",

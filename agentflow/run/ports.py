@@ -258,8 +258,21 @@ class ToolCalls(Protocol):
 class ToolSource(Protocol):
     """The tools of an engine."""
 
+    @property
+    def opened(self) -> bool:
+        """Whether runs may use them: always, unless some lie behind a connection."""
+        ...
+
     def bind(self, ctx: NodeContext) -> ToolCalls:
         """The tools, tied to the cancel, the budget and the facts of one visit."""
+        ...
+
+    async def open(self) -> None:
+        """Connect to where tools lie elsewhere; called once, before the first run."""
+        ...
+
+    async def close(self) -> None:
+        """Give those connections back; nothing where there is none."""
         ...
 
 

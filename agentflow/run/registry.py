@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from agentflow.run.model_ports import ModelCalls
+from agentflow.run.ports import ToolCalls, ToolSource
 
 if TYPE_CHECKING:
     from agentflow.run.context import NodeContext
 
-__all__ = ["NoModels", "load", "load_store"]
+__all__ = ["NoModels", "NoTools", "load", "load_store", "opened"]
 
 # By name and not by import: the layers that make these stand above this one.
 _BUILTIN = {
@@ -44,6 +47,36 @@ class NoModels:
 
     async def close(self) -> None:
         """Nothing to give back."""
+
+
+class NoTools:
+    """What an engine without tools has in their place; the layer of tools is loaded only when a node asks for one."""
+
+    opened = True
+
+    def bind(self, ctx: NodeContext) -> ToolCalls:
+        """Tools of which every call says that there is none."""
+        calls: ToolCalls = load("tools")(()).bind(ctx)
+        return calls
+
+    async def open(self) -> None:
+        """Nothing to connect to."""
+
+    async def close(self) -> None:
+        """Nothing to give back."""
+
+
+@asynccontextmanager
+async def opened(tools: ToolSource) -> AsyncIterator[None]:
+    """See to it that tools are connected while the block lasts; whoever has connected them before keeps them."""
+    if tools.opened:
+        yield
+        return
+    await tools.open()
+    try:
+        yield
+    finally:
+        await tools.close()
 
 
 _STORES = {

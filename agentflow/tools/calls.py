@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from agentflow.errors import ContractError, UnknownTool
@@ -14,6 +15,7 @@ from agentflow.run.ports import Invocation, Receipt
 from agentflow.tools.approval import approve, wants_approval
 from agentflow.tools.authorization import authorize
 from agentflow.tools.cache import RunCache, cache_of, key_in_cache
+from agentflow.tools.connected import ConnectedToolkit, ConnectedTools
 from agentflow.tools.context import ToolContext
 from agentflow.tools.handler import handle, tell_completed, tell_failed
 from agentflow.tools.tool import Tool
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["BoundTools", "Permit", "Tools", "tools_of", "unknown_tool"]
 
 
-def tools_of(tools: Iterable[Tool | Toolkit]) -> Tools:
+def tools_of(tools: Iterable[Tool | Toolkit | ConnectedToolkit]) -> Tools | ConnectedTools:
     """The tools of an engine, out of tools and toolkits.
 
     Raises:
@@ -36,7 +38,11 @@ def tools_of(tools: Iterable[Tool | Toolkit]) -> Tools:
     sources: dict[str, str] = {}
     instructions: list[str] = []
     chosen: list[Toolkit] = []
+    connected: list[ConnectedToolkit] = []
     for item in tools:
+        if isinstance(item, ConnectedToolkit):
+            connected.append(item)
+            continue
         if isinstance(item, Toolkit) and item.choose is not None:
             chosen.append(item)
             continue
@@ -46,7 +52,10 @@ def tools_of(tools: Iterable[Tool | Toolkit]) -> Tools:
         _join(found, sources, item.tools, f" in {item.label}")
         if item.instructions:
             instructions.append(item.instructions)
-    return Tools(found, tuple(instructions), tuple(chosen))
+    if not connected:
+        return Tools(found, tuple(instructions), tuple(chosen))
+    make = partial(Tools, chosen=tuple(chosen))
+    return ConnectedTools(make, found, sources, instructions, connected)
 
 
 def _join(
@@ -82,6 +91,8 @@ class Tools:
 
     __slots__ = ("_chosen", "_tools", "instructions")
 
+    opened = True
+
     def __init__(
         self,
         tools: Mapping[str, Tool],
@@ -91,6 +102,12 @@ class Tools:
         self._tools = tools
         self.instructions = instructions
         self._chosen = chosen
+
+    async def open(self) -> None:
+        """Nothing to connect to: these tools are here."""
+
+    async def close(self) -> None:
+        """Nothing to give back."""
 
     def bind(self, ctx: NodeContext) -> BoundTools:
         """The tools, tied to the cancel, the budget and the facts of one visit.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from agentflow.run.effects import emit
+
 if TYPE_CHECKING:
     from agentflow.run.context import NodeContext
     from agentflow.run.signal import CancelSignal
@@ -71,6 +73,17 @@ class ToolContext:
     def log(self) -> Any:
         """A structlog logger that knows run, node and tool."""
         return self.node.log.bind(tool=self.tool_id, call_id=self.call_id)
+
+    def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
+        """Tell observers how far the call is, as a `tool.progress` fact; from the loop's thread.
+
+        Args:
+            done: How much is done, in whatever unit; it should grow.
+            total: How much there is to do, if that is known.
+            message: What is being done, for people.
+        """
+        data = {"tool": self.tool_id, "done": done, "total": total}
+        emit(self.node, "tool.progress", data=data, content=message, call_id=self._key)
 
     def effect_key(self, name: str = "effect") -> str:
         """An idempotency key for a service outside: the same for every try of this call, unique otherwise."""

@@ -62,7 +62,7 @@ async def handle(
         except Exception as raised:
             error = unwrapped(raised)
             fatal = isinstance(error, UNRECOVERABLE) or ctx.signal.fired
-            again = attempt < tries and not fatal
+            again = attempt < tries and not fatal and isinstance(error, tool.retry_on)
             tell_failed(ctx, error, again=again)
             if fatal:
                 raise error from error.__cause__

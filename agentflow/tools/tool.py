@@ -14,7 +14,8 @@ from agentflow.graph.contract import ANY, Contract, reason_of
 from agentflow.graph.place import Place
 from agentflow.messages.tool_spec import ToolSpec
 from agentflow.tools.docstring import docstring_of
-from agentflow.tools.signature import InputContract, input_contract
+from agentflow.tools.signature import input_contract
+from agentflow.tools.tool_input import ToolInput
 
 __all__ = ["Cached", "NeedsApproval", "OwnAuthorize", "Tool", "tool"]
 
@@ -45,6 +46,7 @@ class Tool:
         kind: What the author says of it, such as `read`. A declaration: it permits and forbids nothing.
         timeout: Seconds that one try may take.
         retries: How many further tries follow a failed one.
+        retry_on: The exception types that are worth another try.
         needs_approval: Whether a person must agree to each call; or a function of the arguments that says so.
         approval_timeout: Seconds after which a call that nobody has agreed to is refused.
         cache: How long a value is used again for the same arguments.
@@ -54,13 +56,14 @@ class Tool:
     id: str
     description: str
     handler: Callable[..., Any]
-    input: InputContract
+    input: ToolInput
     output: Contract = ANY
     authorize: OwnAuthorize | None = None
     parallel: bool = True
     kind: str | None = None
     timeout: float | None = None
     retries: int = 0
+    retry_on: tuple[type[Exception], ...] = (Exception,)
     needs_approval: NeedsApproval = False
     approval_timeout: float | None = None
     cache: Cached | None = None

@@ -1,0 +1,101 @@
+"""One call of a server's tool: the request, its progress, and its result as a value."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import Any, Final
+
+from pydantic import TypeAdapter, ValidationError
+
+from agentflow.mcp.connection import Connection
+from agentflow.mcp.failure import MCPInvalid, MCPToolError, MCPUnavailable
+from agentflow.mcp.sdk import MCPError, types
+from agentflow.messages.file_part import FilePart
+from agentflow.tools.context import ToolContext
+from agentflow.tools.output import ToolOutput
+
+__all__ = ["call_tool"]
+
+_ANSWER: Final[TypeAdapter[Any]] = TypeAdapter(types.CallToolResult | types.InputRequiredResult)
+_GONE: Final = "Session terminated"
+"""What the SDK says of a server that does not know the session any more; its code is also that of other errors."""
+
+
+async def call_tool(
+    server: str,
+    connection: Connection,
+    offered: types.Tool,
+    arguments: dict[str, Any],
+    ctx: ToolContext,
+) -> Any:
+    """Call a tool of a server, and give its value: data where it is structured, a text where it is one, else a `ToolOutput`.
+
+    A cancel of the caller cancels the request at the server.
+
+    Raises:
+        MCPUnavailable: There is no connection, or it was lost under way.
+        MCPToolError: The server answered with an error.
+        MCPInvalid: What it answered is no answer.
+    """
+    client = await connection.client()
+
+    async def tell(progress: float, total: float | None, message: str | None) -> None:
+        ctx.progress(progress, total, message)
+
+    params = types.CallToolRequestParams(name=offered.name, arguments=arguments)
+    try:
+        # Not by the SDK's own `call_tool`: that judges the value too, and the tool's contract does so already.
+        result = await client.session.send_request(
+            types.CallToolRequest(params=params), _ANSWER, progress_callback=tell
+        )
+    except MCPError as error:
+        if error.code == types.CONNECTION_CLOSED or error.message == _GONE:
+            if error.message == _GONE:
+                connection.lose(client)
+            text = "the connection was lost while the call was under way; whether it was carried out is not known"
+            raise MCPUnavailable(server, text) from error
+        raise MCPToolError(server, f"{error.message} (error {error.code})") from error
+    except ValidationError as error:
+        raise MCPInvalid(server, "it answered the call with what is no result") from error
+    if isinstance(result, types.InputRequiredResult):
+        text = "the tool wants to ask a person, or a model, which it cannot do here"
+        raise MCPToolError(server, text)
+    return _value(server, offered, result)
+
+
+def _value(server: str, offered: types.Tool, result: types.CallToolResult) -> Any:
+    texts: list[str] = []
+    files: list[FilePart] = []
+    for block in result.content:
+        try:
+            _add(block, texts, files)
+        except (binascii.Error, ValueError) as error:
+            raise MCPInvalid(server, f"a file in its answer cannot be read: {error}") from error
+    text = "\n".join(texts)
+    if result.is_error:
+        raise MCPToolError(server, text or "the tool failed, and did not say why")
+    data = result.structured_content
+    if data is None and offered.output_schema is not None:
+        raise MCPInvalid(server, "the result lacks the structured content that the tool promises")
+    if files:
+        return ToolOutput(text, tuple(files), data)
+    return text if data is None else data
+
+
+def _add(block: types.ContentBlock, texts: list[str], files: list[FilePart]) -> None:
+    """Put a block of content to the texts or the files."""
+    match block:
+        case types.TextContent(text=text):
+            texts.append(text)
+        case types.ImageContent() | types.AudioContent():
+            files.append(FilePart(block.mime_type, base64.b64decode(block.data, validate=True)))
+        case types.EmbeddedResource(resource=types.TextResourceContents() as found):
+            texts.append(f"{found.uri}:\n{found.text}")
+        case types.EmbeddedResource(resource=types.BlobResourceContents() as found):
+            kind = found.mime_type or "application/octet-stream"
+            data = base64.b64decode(found.blob, validate=True)
+            files.append(FilePart(kind, data, name=str(found.uri)))
+        case types.ResourceLink():
+            about = f" ({block.description})" if block.description else ""
+            texts.append(f"{block.title or block.name}: {block.uri}{about}")
