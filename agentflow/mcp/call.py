@@ -18,8 +18,8 @@ from agentflow.tools.output import ToolOutput
 __all__ = ["call_tool"]
 
 _ANSWER: Final[TypeAdapter[Any]] = TypeAdapter(types.CallToolResult | types.InputRequiredResult)
-_GONE: Final = "Session terminated"
-"""What the SDK says of a server that does not know the session any more; its code is also that of other errors."""
+_LOST: Final = frozenset({"Connection closed", "Session terminated"})
+"""What the SDK says when there is no connection any more, or the server knows nothing of it; its codes say other things too."""
 
 
 async def call_tool(
@@ -50,9 +50,10 @@ async def call_tool(
             types.CallToolRequest(params=params), _ANSWER, progress_callback=tell
         )
     except MCPError as error:
-        if error.code == types.CONNECTION_CLOSED or error.message == _GONE:
-            if error.message == _GONE:
-                connection.lose(client)
+        if error.message in _LOST:
+            # Who calls next must not get this client again, which may take a moment to go.
+            connection.lose(client)
+        if error.message in _LOST or error.code == types.CONNECTION_CLOSED:
             text = "the connection was lost while the call was under way; whether it was carried out is not known"
             raise MCPUnavailable(server, text) from error
         raise MCPToolError(server, f"{error.message} (error {error.code})") from error

@@ -13,6 +13,7 @@ try:
     from mcp.client.client import Client
     from mcp.client.streamable_http import streamable_http_client
     from mcp.client.subscriptions import SubscriptionLost
+    from mcp.server.lowlevel import Server
     from mcp.shared.exceptions import MCPError
     from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 except ModuleNotFoundError as error:
@@ -26,6 +27,7 @@ __all__ = [
     "NAME",
     "Client",
     "MCPError",
+    "Server",
     "StdioServerParameters",
     "SubscriptionLost",
     "httpx2",
