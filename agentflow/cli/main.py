@@ -22,6 +22,7 @@ from agentflow.cli import (
     run,
     runs,
     schema,
+    serve,
     show,
     validate,
 )
@@ -47,6 +48,7 @@ app.command("prune")(prune.prune)
 app.command("export")(export.export)
 app.command("replay")(replay.replay)
 app.command("mock-server")(mock_server.mock_server)
+app.command("serve")(serve.serve)
 app.command("compat")(compat.compat)
 app.command("schema")(schema.schema)
 

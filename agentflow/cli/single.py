@@ -14,7 +14,7 @@ from agentflow.graph.findings import Report
 from agentflow.graph.workflow import Workflow
 from agentflow.run.engine import Engine
 
-__all__ = ["single_engine", "single_workflow"]
+__all__ = ["engines_of", "single_engine", "single_workflow"]
 
 
 def single_workflow(found: tuple[Found, ...], target: str) -> tuple[Workflow[Any], Report]:
@@ -32,6 +32,24 @@ def single_workflow(found: tuple[Found, ...], target: str) -> tuple[Workflow[Any
     only = next(iter(workflows.values()))
     assert only.workflow is not None
     return only.workflow, only.report
+
+
+def engines_of(found: tuple[Found, ...]) -> list[Engine[Any]]:
+    """An engine for each workflow that a target leads to: the one that is there, or a new one.
+
+    Raises:
+        Exit: Something could not be loaded, or was refused, and why is told on stderr; the code is 2.
+    """
+    if not all(one.value is not None and one.report.ok for one in found):
+        _refuse(found)
+    engines: dict[int, Engine[Any]] = {}
+    # Engines first: a module holds the workflow of its engine too.
+    for one in sorted(found, key=lambda one: isinstance(one.value, Workflow)):
+        if isinstance(one.value, Engine):
+            engines.setdefault(id(one.value.workflow), one.value)
+        elif one.value is not None:
+            engines.setdefault(id(one.value), Engine(one.value))
+    return list(engines.values())
 
 
 def single_engine(found: tuple[Found, ...], target: str) -> Engine[Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from agentflow.mcp.failure import MCPInvalid, MCPServerError, MCPToolError, MCPUnavailable
 from agentflow.mcp.reconnect import Reconnect
 from agentflow.mcp.server import MCPServer
+from agentflow.mcp.workflow_server import WorkflowServer
 
 __all__ = [
     "MCPInvalid",
@@ -16,4 +17,5 @@ __all__ = [
     "MCPToolError",
     "MCPUnavailable",
     "Reconnect",
+    "WorkflowServer",
 ]

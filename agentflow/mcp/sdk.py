@@ -9,7 +9,7 @@ import agentflow
 try:
     import httpx2
     import mcp_types as types
-    from mcp import StdioServerParameters, stdio_client
+    from mcp import StdioServerParameters, stdio_client, stdio_server
     from mcp.client.client import Client
     from mcp.client.streamable_http import streamable_http_client
     from mcp.client.subscriptions import SubscriptionLost
@@ -32,6 +32,7 @@ __all__ = [
     "SubscriptionLost",
     "httpx2",
     "stdio_client",
+    "stdio_server",
     "streamable_http_client",
     "types",
 ]
