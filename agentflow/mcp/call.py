@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
 
 from agentflow.mcp.connection import Connection
+from agentflow.mcp.content import texts_and_files
 from agentflow.mcp.failure import MCPInvalid, MCPToolError, MCPUnavailable
 from agentflow.mcp.sdk import MCPError, types
-from agentflow.messages.file_part import FilePart
 from agentflow.tools.context import ToolContext
 from agentflow.tools.output import ToolOutput
 
@@ -66,13 +64,10 @@ async def call_tool(
 
 
 def _value(server: str, offered: types.Tool, result: types.CallToolResult) -> Any:
-    texts: list[str] = []
-    files: list[FilePart] = []
-    for block in result.content:
-        try:
-            _add(block, texts, files)
-        except (binascii.Error, ValueError) as error:
-            raise MCPInvalid(server, f"a file in its answer cannot be read: {error}") from error
+    try:
+        texts, files = texts_and_files(result.content)
+    except ValueError as error:
+        raise MCPInvalid(server, f"a file in its answer cannot be read: {error}") from error
     text = "\n".join(texts)
     if result.is_error:
         raise MCPToolError(server, text or "the tool failed, and did not say why")
@@ -82,21 +77,3 @@ def _value(server: str, offered: types.Tool, result: types.CallToolResult) -> An
     if files:
         return ToolOutput(text, tuple(files), data)
     return text if data is None else data
-
-
-def _add(block: types.ContentBlock, texts: list[str], files: list[FilePart]) -> None:
-    """Put a block of content to the texts or the files."""
-    match block:
-        case types.TextContent(text=text):
-            texts.append(text)
-        case types.ImageContent() | types.AudioContent():
-            files.append(FilePart(block.mime_type, base64.b64decode(block.data, validate=True)))
-        case types.EmbeddedResource(resource=types.TextResourceContents() as found):
-            texts.append(f"{found.uri}:\n{found.text}")
-        case types.EmbeddedResource(resource=types.BlobResourceContents() as found):
-            kind = found.mime_type or "application/octet-stream"
-            data = base64.b64decode(found.blob, validate=True)
-            files.append(FilePart(kind, data, name=str(found.uri)))
-        case types.ResourceLink():
-            about = f" ({block.description})" if block.description else ""
-            texts.append(f"{block.title or block.name}: {block.uri}{about}")

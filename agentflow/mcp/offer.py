@@ -13,7 +13,10 @@ from agentflow.graph.contract import reason_of
 from agentflow.graph.schema import FieldSpec
 from agentflow.graph.typeddict import rebuilt
 from agentflow.graph.workflow import Workflow
+from agentflow.mcp.content import blocks_of
 from agentflow.mcp.sdk import types
+from agentflow.messages.file_part import FilePart
+from agentflow.tools.output import ToolOutput
 
 __all__ = ["Offer"]
 
@@ -34,28 +37,35 @@ class Offer:
     __slots__ = ("_result", "_wrapped", "tool")
 
     def __init__(self, workflow: Workflow[Any]) -> None:
-        self._result = None if workflow.result is None else _adapter(workflow.result)
+        # Files are content, and no data.
+        as_data = workflow.result not in (None, FilePart, ToolOutput)
+        self._result = _adapter(workflow.result) if as_data else None
         schema = None if self._result is None else _schema(self._result)
         self._wrapped = schema is not None and schema.get("type") != "object"
         if schema is not None and self._wrapped:
             schema = _wrapping(schema)
         self.tool = types.Tool(
             name=workflow.id,
-            description=workflow.description or None,
+            description=workflow.description or f"Run the workflow {workflow.id!r}.",
             input_schema=_input_schema(workflow),
             output_schema=schema,
         )
 
-    def content(self, value: Any) -> tuple[str, Any]:
-        """A result as a text, and as data where the output schema promises that."""
+    def answer(self, value: Any) -> tuple[list[types.ContentBlock], Any]:
+        """A result as blocks of content, and as data where the output schema promises that."""
+        match value:
+            case FilePart():
+                return blocks_of("", [value]), None
+            case ToolOutput():
+                return blocks_of(value.text, value.files), None
         if self._result is None:
             data = to_jsonable_python(value, fallback=repr)
         else:
             data = self._result.dump_python(value, mode="json", warnings="none", fallback=repr)
         text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
         if self.tool.output_schema is None:
-            return text, None
-        return text, {_ONLY: data} if self._wrapped else data
+            return blocks_of(text, ()), None
+        return blocks_of(text, ()), {_ONLY: data} if self._wrapped else data
 
 
 def _adapter(hint: Any) -> TypeAdapter[Any] | None:
@@ -92,6 +102,7 @@ def _input_schema(workflow: Workflow[Any]) -> dict[str, Any]:
     ]
     schemas, shared = TypeAdapter.json_schemas(adapters)  # type: ignore[arg-type]
     made: dict[str, Any] = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
         "type": "object",
         "properties": {
             name: {**schemas[name, "validation"], **_default(spec)} for name, spec in fields.items()

@@ -12,6 +12,7 @@ import agentflow
 from agentflow.errors import RunSuspended
 from agentflow.graph.limits import Budget
 from agentflow.graph.workflow import Workflow
+from agentflow.mcp.content import blocks_of
 from agentflow.mcp.line_reader import LineReader
 from agentflow.mcp.offer import Offer
 from agentflow.mcp.sdk import MCPError, Server, stdio_server, types
@@ -138,21 +139,21 @@ class WorkflowServer:
         started = engine.start(params.arguments, budget=self._budget, observers=observers)
         async with started as run:
             try:
-                text, data = self._offers[params.name].content(await run.result())
+                content, data = self._offers[params.name].answer(await run.result())
             except anyio.get_cancelled_exc_class():
                 if not self._stopping:
                     run.cancel("the client cancelled the call, or is gone")
                 raise
             except Exception as error:
-                return _answer(run, _told(run, error), is_error=True)
-            return _answer(run, text, data)
+                return _answer(run, blocks_of(_told(run, error), ()), is_error=True)
+            return _answer(run, content, data)
 
 
 def _answer(
-    run: Run[Any], text: str, data: Any = None, *, is_error: bool = False
+    run: Run[Any], content: list[types.ContentBlock], data: Any = None, *, is_error: bool = False
 ) -> types.CallToolResult:
     return types.CallToolResult(
-        content=[types.TextContent(text=text)],
+        content=content,
         structured_content=data,
         is_error=is_error,
         _meta={_RUN_ID: run.id, _STATUS: run.status},

@@ -16,7 +16,9 @@ from pydantic import Field
 
 from agentflow import Budget, Engine, Workflow, define_workflow, node, route
 from agentflow.mcp import MCPServer, WorkflowServer
+from agentflow.messages import FilePart
 from agentflow.testing import FactRecorder
+from agentflow.tools.output import ToolOutput
 from tests.mcp.beside import beside
 from tests.mcp.kit import InProcess, calling, run
 from tests.models.kit import asking
@@ -79,6 +81,7 @@ async def test_a_workflow_is_told_with_its_inputs_and_its_result() -> None:
         (tool,) = (await client.list_tools()).tools
     assert (tool.name, tool.description) == ("report", "Write a report.")
     assert tool.input_schema == {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
         "type": "object",
         "properties": {
             "topic": {"type": "string", "description": "What it is about."},
@@ -129,6 +132,35 @@ async def test_a_result_that_is_no_object_stands_in_one(result: Any, value: Any,
         given = await client.call_tool("loose", {"topic": "fog"})
     assert given.structured_content == data
     assert given.is_error is False
+
+
+@pytest.mark.parametrize(
+    ("value", "kinds"),
+    [
+        (FilePart("image/png", b"\x89"), ["image"]),
+        (FilePart("audio/wav", b"\x89"), ["audio"]),
+        (FilePart("text/plain", b"A note.", name="note.txt"), ["resource"]),
+        (FilePart("application/pdf", b"\x89"), ["resource"]),
+        (FilePart("application/pdf", url="http://x/y.pdf"), ["resource_link"]),
+        (ToolOutput("Look:", (FilePart("image/png", b"\x89"),)), ["text", "image"]),
+        (ToolOutput(), ["text"]),
+    ],
+)
+async def test_a_result_of_files_is_content(value: Any, kinds: list[str]) -> None:
+    class Shown(TypedDict):
+        shown: NotRequired[Any]
+
+    async def show(state: Any) -> Any:
+        return {"shown": value}
+
+    showing = node(show, provides=["shown"], routes=[route.deliver("shown")])
+    workflow = define_workflow("show", nodes=[showing], state=Shown, inputs=[], result=type(value))
+    async with asked(WorkflowServer([workflow])) as client:
+        given = await client.call_tool("show", {})
+    assert [block.type for block in given.content] == kinds
+    if value == FilePart("text/plain", b"A note.", name="note.txt"):
+        assert given.content[0].resource.text == "A note."  # type: ignore[union-attr]
+        assert str(given.content[0].resource.uri) == "file:///note.txt"  # type: ignore[union-attr]
 
 
 async def test_what_goes_wrong_is_an_error_of_the_tool_with_the_id_of_the_run() -> None:
