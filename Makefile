@@ -19,7 +19,7 @@ DEMO := $(BIN)/python examples/incident_triage.py
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check static fmt lint types docs schemas bench crash proofs model aimock clean
+.PHONY: help demo test check static fmt lint types docs schemas bench crash proofs model aimock mcp clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -73,6 +73,12 @@ aimock: $(VENV)/.test ## Ask a mock of the vendors that others have made; needs 
 	@npm install --silent --no-audit --no-fund --prefix $(VENV)/aimock @copilotkit/aimock@1 || \
 		echo "make aimock: it cannot be installed here, so its tests are skipped"
 	$(BIN)/python -m pytest -m aimock $(ARGS)
+
+mcp: $(VENV)/.test ## Ask MCP servers that others have made, and their suite of ours; needs Node
+	@npm install --silent --no-audit --no-fund --prefix $(VENV)/mcp \
+		@modelcontextprotocol/server-everything@2026 @modelcontextprotocol/conformance@0.1.13 || \
+		echo "make mcp: they cannot be installed here, so their tests are skipped"
+	$(BIN)/python -m pytest -m mcp $(ARGS)
 
 clean: ## Remove the environments and all caches
 	rm -rf $(VENV) .bench .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
