@@ -6,6 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from agentflow.tools.context import ToolContext
+from agentflow.tools.output import ToolOutput
 from agentflow.tools.tool import Tool, tool
 from agentflow.tools.toolkit import Toolkit
 
@@ -19,6 +20,7 @@ __all__ = [
     "RepeatLimit",
     "Tool",
     "ToolContext",
+    "ToolOutput",
     "Toolkit",
     "run_calls",
     "tool",

@@ -7,9 +7,10 @@ from typing import Any
 
 from agentflow.errors import ContractError
 from agentflow.messages.message import Message, tool_result
-from agentflow.messages.part import ToolCall
+from agentflow.messages.part import FilePart, ToolCall
+from agentflow.tools.output import ToolOutput
 
-__all__ = ["CallResults", "result_text"]
+__all__ = ["CallResults", "files_of", "result_text"]
 
 
 class CallResults:
@@ -56,8 +57,9 @@ class CallResults:
 
     def succeed(self, call: ToolCall, value: Any) -> None:
         """Say what a call gave."""
-        text = result_text(value)
-        self._results[call.id] = tool_result(call, f"{text}{self._warnings.get(call.id, '')}")
+        files = files_of(value)
+        text = f"{result_text(value)}{self._warnings.get(call.id, '')}"
+        self._results[call.id] = tool_result(call, text, files=files)
 
     def fail(self, call: ToolCall, text: str) -> None:
         """Say why a call gave nothing."""
@@ -88,9 +90,29 @@ def _failed(call: ToolCall, text: str) -> Message:
 
 
 def result_text(value: Any) -> str:
-    """A tool's value as a model gets to read it: text as it is, everything else as JSON."""
-    if isinstance(value, str):
-        return value
+    """A tool's value as a model gets to read it: text as it is, of files what they are called, everything else as JSON."""
+    match value:
+        case str():
+            return value
+        case FilePart():
+            return value.name or value.media_type
+        case ToolOutput() if value.text:
+            return value.text
+        case ToolOutput(data=None):
+            return ", ".join(map(result_text, value.files))
+        case ToolOutput():
+            return result_text(value.data)
     from pydantic_core import to_json
 
     return to_json(value, fallback=repr).decode()
+
+
+def files_of(value: Any) -> tuple[FilePart, ...]:
+    """The files that a tool's value is, or has, for a model to see."""
+    match value:
+        case FilePart():
+            return (value,)
+        case ToolOutput():
+            return value.files
+        case _:
+            return ()

@@ -13,7 +13,7 @@ import pytest
 from agentflow import Engine, RunCancelled, ToolFailed, UnknownTool
 from agentflow.mcp import MCPServer
 from agentflow.testing import FactRecorder
-from agentflow.tools.output import ToolOutput
+from agentflow.tools import ToolOutput
 from tests.mcp.kit import HERE, calling, run
 from tests.models.kit import asking
 from tests.providers.servers import NODE_MODULES, node, running

@@ -27,7 +27,7 @@ from agentflow import (
 from agentflow.mcp import MCPServer, MCPToolError, Reconnect
 from agentflow.messages import FilePart
 from agentflow.testing import FactRecorder
-from agentflow.tools.output import ToolOutput
+from agentflow.tools import ToolOutput
 from tests.mcp.house import PNG, House, echo, refuse, show, walk, weigh
 from tests.mcp.kit import InProcess, calling, run
 from tests.models.kit import asking
@@ -105,6 +105,17 @@ async def test_images_and_resources_come_as_files_and_text(house: House) -> None
         "Look:\nnote://1:\nA note.\nmore: note://3 (the rest)",
         (FilePart("image/png", PNG), FilePart("application/pdf", PNG, name="note://2")),
     )
+
+
+async def test_a_model_in_a_loop_sees_them(house: House) -> None:
+    from agentflow import build_loop
+    from agentflow.mock import MockModel, Rule, call
+
+    model = MockModel([Rule(reply=[call("show"), "Nice."])])
+    result = await build_loop().run({"messages": "Look."}, model=model, tools=[server(house)])
+    (told,) = [part for message in result.messages for part in message.tool_results]
+    assert [file.media_type for file in told.files] == ["image/png", "application/pdf"]
+    assert told.content.startswith("Look:")
 
 
 async def test_progress_is_told_as_facts_of_the_call(house: House) -> None:

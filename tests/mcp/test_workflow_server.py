@@ -18,7 +18,7 @@ from agentflow import Budget, Engine, Workflow, define_workflow, node, route
 from agentflow.mcp import MCPServer, WorkflowServer
 from agentflow.messages import FilePart
 from agentflow.testing import FactRecorder
-from agentflow.tools.output import ToolOutput
+from agentflow.tools import ToolOutput
 from tests.mcp.beside import beside
 from tests.mcp.kit import InProcess, calling, run
 from tests.models.kit import asking
