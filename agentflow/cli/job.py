@@ -16,7 +16,7 @@ from agentflow.cli.interrupt import interrupts
 from agentflow.cli.outcome import Outcome
 from agentflow.cli.refusal import refuse
 from agentflow.cli.telling import Words, tell
-from agentflow.errors import RunCancelled, RunSuspended, StoreError
+from agentflow.errors import AgentflowError, RunCancelled, RunSuspended
 from agentflow.graph.limits import Budget
 from agentflow.observers import console_progress
 from agentflow.run.engine import Engine
@@ -67,8 +67,8 @@ def perform(job: Job, stdout: TextIO, *, json: bool, quiet: bool, verbose: bool)
 
     try:
         return anyio.run(main)
-    except StoreError as error:
-        # What a run meets in its store is told as its end; this one stood in the way before or after it.
+    except AgentflowError as error:
+        # What a run meets is told as its end; this stood in the way before or after it, as a store or a server of tools may.
         refuse(str(error))
 
 

@@ -107,12 +107,15 @@ def _replayed(
 ) -> list[Replayed]:
     import anyio
 
+    from agentflow.run.registry import opened
     from agentflow.run.replay import replay as again
 
     engine.store = None
 
     async def all_of_them() -> list[Replayed]:
-        return [await again(engine, one.info, one.entries, private=private) for one in runs]
+        # A server of tools is not called, but asked what its tools take.
+        async with opened(engine.tools):
+            return [await again(engine, one.info, one.entries, private=private) for one in runs]
 
     return anyio.run(all_of_them)
 

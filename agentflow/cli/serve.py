@@ -124,10 +124,17 @@ def _serve(server: WorkflowServer, stopped: CancelSignal, stdout: TextIO, port: 
         server.stop()
 
     async def over_pipes() -> None:
+        failed: list[Exception] = []
         async with anyio.create_task_group() as group:
             group.start_soon(stop)
-            await server.serve_stdio(stdout=stdout)
+            try:
+                await server.serve_stdio(stdout=stdout)
+            except Exception as error:
+                # Out of the group it would come in a bundle.
+                failed.append(error)
             group.cancel_scope.cancel()
+        if failed:
+            raise failed[0]
 
     async def over_http() -> None:
         async with server.serve_http(port or 0) as address:

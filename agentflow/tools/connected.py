@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from agentflow.errors import ContractError
 from agentflow.tools.tool import Tool
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ class ConnectedTools:
         """Connect to all of them, or to none.
 
         Raises:
-            ValueError: Two tools have the same id.
+            ContractError: Two tools have the same id.
             Exception: What the connection failed with.
         """
         opened: list[ConnectedToolkit] = []
@@ -95,7 +96,7 @@ class ConnectedTools:
                 opened.append(toolkit)
             _, clashes = self._joined()
             if clashes:
-                raise ValueError("; ".join(clashes))
+                raise ContractError("; ".join(clashes))
         except BaseException:
             await _close(opened)
             raise

@@ -167,3 +167,41 @@ def test_an_engine_stands_for_its_workflow(project: Project) -> None:
         engines = engines_of(load(parse_target(str(project.folder / "flows.py")), imports))
     assert [engine.workflow.id for engine in engines] == ["waiting", "greeting"]
     assert all(isinstance(engine, Engine) for engine in engines)
+
+
+TOOLED = """
+    import sys
+    from agentflow import Engine, define_workflow, node, route
+    from agentflow.mcp import MCPServer
+
+    async def ask(state, ctx):
+        receipt = await ctx.tools.invoke("greeting", {"name": "you"})
+        return {"said": receipt.value["result"]}
+
+    asking = node(ask, provides=["said"], routes=[route.deliver("said")])
+    workflow = define_workflow("asking", nodes=[asking], result=str)
+    command = [sys.executable, "-m", "agentflow", "serve", "--mcp", "flows.py:greeting"]
+    engine = Engine(workflow, tools=[MCPServer.stdio(command[0], command[1:])])
+    broken = Engine(workflow, tools=[MCPServer.stdio("/no-such/program", name="gone")])
+    """
+
+
+def test_the_shell_connects_to_the_servers_of_an_engine(project: Project) -> None:
+    project.write("flows.py", FLOWS)
+    project.write("tooled.py", TOOLED)
+    store = ["--store", "sqlite:///runs.db"]
+    ended = project.process("run", "tooled.py:engine", "--quiet", "--run-id", "r", *store)
+    assert (ended.code, ended.out) == (0, "Grüße, you!\n")
+    again = project.process("replay", "r", "tooled.py:engine", *store)
+    assert again.code == 0
+    assert "1 visit" in again.out
+
+
+def test_a_server_that_is_not_reached_is_told_in_one_line(project: Project) -> None:
+    project.write("tooled.py", TOOLED)
+    for command in (["run", "tooled.py:broken", "--quiet"], ["serve", "--mcp", "tooled.py:broken"]):
+        ended = project.process(*command)
+        assert ended.code in (1, 2)
+        assert ended.out == ""
+        assert ended.err.startswith("error: MCP server 'gone': it cannot be reached: FileNotFoundE")
+        assert ended.err.count("\n") == 1

@@ -243,7 +243,9 @@ async def test_two_tools_of_one_name_are_refused_with_both_sources(house: House)
     others_house.add("echo", echo)
     others = MCPServer(InProcess(others_house.server), name="others")
     engine = Engine(asking(calling("echo")), tools=[server(house), others])
-    with pytest.raises(ValueError, match="'echo': one from MCP server 'house' and one from MCP se"):
+    with pytest.raises(
+        ContractError, match="'echo': one from MCP server 'house' and one from MCP se"
+    ):
         await engine.__aenter__()
     prefixed = MCPServer(InProcess(others_house.server), name="others", prefix="others.")
     async with Engine(
