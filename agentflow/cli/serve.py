@@ -128,7 +128,7 @@ def _serve(server: WorkflowServer, stopped: CancelSignal, stdout: TextIO, port: 
         async with anyio.create_task_group() as group:
             group.start_soon(stop)
             try:
-                await server.serve_stdio(stdout=stdout)
+                await _until_gone(server, stdout)
             except Exception as error:
                 # Out of the group it would come in a bundle.
                 failed.append(error)
@@ -146,6 +146,16 @@ def _serve(server: WorkflowServer, stopped: CancelSignal, stdout: TextIO, port: 
     try:
         anyio.run(over_pipes if port is None else over_http)
     except OSError as error:
+        if port is None:
+            raise
         refuse(f"cannot listen on port {port}: {error.strerror or error}", 1)
     except AgentflowError as error:
         refuse(str(error), 1)
+
+
+async def _until_gone(server: WorkflowServer, stdout: TextIO) -> None:
+    try:
+        await server.serve_stdio(stdout=stdout)
+    except* BrokenPipeError:
+        # The client reads no more: it has gone without closing our stdin.
+        pass

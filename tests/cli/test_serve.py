@@ -74,6 +74,28 @@ def test_it_ends_when_its_client_goes(project: Project) -> None:
     assert (ended.code, ended.out) == (0, "")
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes of POSIX")
+def test_a_client_that_reads_no_more_has_gone(project: Project) -> None:
+    project.write("flows.py", FLOWS)
+    with subprocess.Popen(
+        project.command("serve", "--mcp", "flows.py:greeting"),
+        cwd=project.folder,
+        env=project.variables(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        process.stdin.write('{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
+        process.stdin.flush()
+        process.wait(PATIENCE)
+        assert "Traceback" not in process.stderr.read()
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_when_it_is_asked_to_end_it_leaves_durable_runs_where_they_are(
