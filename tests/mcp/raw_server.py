@@ -17,6 +17,7 @@ FAULT = sys.argv[1] if len(sys.argv) > 1 else ""
 FOLDER = Path(sys.argv[2]) if len(sys.argv) > 2 else None
 
 ANY = {"type": "object"}
+HARMLESS = {"name": "echo", "inputSchema": ANY, "annotations": {"idempotentHint": True}}
 TOOLS: dict[str, list[Any]] = {
     "": [{"name": "echo", "description": "Say it.", "inputSchema": ANY}],
     "nothing": [],
@@ -31,9 +32,8 @@ TOOLS: dict[str, list[Any]] = {
             "inputSchema": {"type": "object", "$ref": "http://127.0.0.1:9/schema.json"},
         }
     ],
-    "dies-harmless": [
-        {"name": "echo", "inputSchema": ANY, "annotations": {"idempotentHint": True}}
-    ],
+    "dies-harmless": [HARMLESS],
+    "error-harmless": [HARMLESS],
 }
 
 
@@ -71,7 +71,7 @@ def called(asked: dict[str, Any], started: int) -> None:
     if FAULT == "no-result":
         send({"id": asked["id"], "result": {"content": "hello"}})
         return
-    if FAULT == "error":
+    if FAULT.startswith("error"):
         send({"id": asked["id"], "error": {"code": -32603, "message": "out of order"}})
         return
     text = f"{number}: {json.dumps(asked['params'].get('arguments'))}"

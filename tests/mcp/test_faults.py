@@ -175,3 +175,14 @@ async def test_opening_can_be_cancelled(tmp_path: Path) -> None:
     with anyio.move_on_after(0.01):
         await opened(raw("never-ready", tmp_path))
     assert await run(raw("", tmp_path), calling("echo")) == "1: {}"
+
+
+async def test_an_error_of_a_tool_that_does_no_harm_is_no_reason_to_call_again(
+    tmp_path: Path,
+) -> None:
+    async def ask(ctx: Any) -> Any:
+        with pytest.raises(ToolFailed, match="out of order"):
+            await ctx.tools.invoke("echo")
+
+    await run(raw("error-harmless", tmp_path), ask)
+    assert notes(tmp_path, "called") == 1
