@@ -16,8 +16,14 @@ from agentflow.tools.output import ToolOutput
 __all__ = ["call_tool"]
 
 _ANSWER: Final[TypeAdapter[Any]] = TypeAdapter(types.CallToolResult | types.InputRequiredResult)
-_LOST: Final = frozenset({"Connection closed", "Session terminated"})
-"""What the SDK says when there is no connection any more, or the server knows nothing of it; its codes say other things too."""
+_LOST: Final = frozenset(
+    {"Connection closed", "Session terminated", "Server returned an error response"}
+)
+"""What the SDK says when there is no connection any more, or the server refuses it, as one does that has been started anew and
+knows nothing of it. Its codes say other things too, and a server may use them for errors of its own."""
+
+_CUT: Final = "SSE stream"
+"""What it says first when an answer over HTTP has ended before it was whole."""
 
 
 async def call_tool(
@@ -48,10 +54,11 @@ async def call_tool(
             types.CallToolRequest(params=params), _ANSWER, progress_callback=tell
         )
     except MCPError as error:
-        if error.message in _LOST:
+        lost = error.message in _LOST or _knows_no_session(error)
+        if lost:
             # Who calls next must not get this client again, which may take a moment to go.
             connection.lose(client)
-        if error.message in _LOST or error.code == types.CONNECTION_CLOSED:
+        if lost or error.message.startswith(_CUT):
             text = "the connection was lost while the call was under way; whether it was carried out is not known"
             raise MCPUnavailable(server, text) from error
         raise MCPToolError(server, f"{error.message} (error {error.code})") from error
@@ -61,6 +68,11 @@ async def call_tool(
         text = "the tool wants to ask a person, or a model, which it cannot do here"
         raise MCPToolError(server, text)
     return _value(server, offered, result)
+
+
+def _knows_no_session(error: MCPError) -> bool:
+    """Whether it is what servers of the TypeScript SDK say of a session that they do not know."""
+    return error.code == types.CONNECTION_CLOSED and "session" in error.message.lower()
 
 
 def _value(server: str, offered: types.Tool, result: types.CallToolResult) -> Any:

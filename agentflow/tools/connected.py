@@ -83,12 +83,14 @@ class ConnectedTools:
         return self._table().bind(ctx)
 
     async def open(self) -> None:
-        """Connect to all of them, or to none.
+        """Connect to all of them, or to none; opening twice is nothing.
 
         Raises:
             ContractError: Two tools have the same id.
             Exception: What the connection failed with.
         """
+        if self.opened:
+            return
         opened: list[ConnectedToolkit] = []
         try:
             for toolkit in self._toolkits:

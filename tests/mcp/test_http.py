@@ -17,6 +17,7 @@ from agentflow.testing import FactRecorder
 from tests.mcp.beside import beside
 from tests.mcp.house import House, echo, text, walk
 from tests.mcp.kit import calling, run
+from tests.mcp.raw_http import Forgetful
 from tests.models.kit import asking
 
 # The SDK's HTTP client leaves the generators that read its streams to the garbage collector, which trio tells.
@@ -104,3 +105,41 @@ async def test_a_server_that_goes_and_comes_again_is_found_again(house: House) -
             await engine.close()
     finally:
         await engine.close()
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        (404, None),
+        (400, None),
+        (400, {"code": -32000, "message": "Bad Request: No valid session ID provided"}),
+    ],
+    ids=str,
+)
+async def test_a_server_that_has_forgotten_us_is_greeted_again(refusal: Any) -> None:
+    server = Forgetful(refusal)
+
+    async def ask(ctx: Any) -> Any:
+        server.sessions = {"of others"}
+        with pytest.raises(ToolFailed, match=r"MCPUnavailable: .* the connection was lost"):
+            await ctx.tools.invoke("echo")
+        return (await ctx.tools.invoke("echo")).value
+
+    with server.listening() as address:
+        made = MCPServer.http(address, reconnect=Reconnect(backoff=0))
+        assert await run(made, ask) == "call 1"
+
+
+async def test_an_error_of_the_servers_own_leaves_the_connection_alone() -> None:
+    server = Forgetful((200, {"code": -32000, "message": "the printer is on fire"}))
+
+    async def ask(ctx: Any) -> Any:
+        known, server.sessions = server.sessions, {"of others"}
+        with pytest.raises(ToolFailed, match=r"MCPToolError: .* on fire \(error -32000\)"):
+            await ctx.tools.invoke("echo")
+        server.sessions = known
+        return (await ctx.tools.invoke("echo")).value
+
+    with server.listening() as address:
+        assert await run(MCPServer.http(address), ask) == "call 1"
+        assert len(server.sessions) == 1

@@ -24,7 +24,7 @@ from agentflow import (
     UnknownTool,
     tool,
 )
-from agentflow.mcp import MCPServer, MCPToolError, Reconnect
+from agentflow.mcp import MCPInvalid, MCPServer, MCPToolError, Reconnect
 from agentflow.messages import FilePart
 from agentflow.testing import FactRecorder
 from agentflow.tools import ToolOutput
@@ -133,6 +133,54 @@ async def test_an_error_of_the_servers_tool_is_a_failed_tool(house: House) -> No
     with pytest.raises(ToolFailed, match="MCP server 'house': no such door") as caught:
         await run(server(house), calling("refuse"))
     assert isinstance(caught.value.__cause__, MCPToolError)
+
+
+async def test_what_cannot_be_taken_as_a_result_is_a_failed_tool(house: House) -> None:
+    import mcp_types as types
+
+    async def ask_back(ctx: Any, arguments: Any) -> Any:
+        return types.InputRequiredResult(request_state="and you?")
+
+    async def blur(ctx: Any, arguments: Any) -> Any:
+        image = types.ImageContent(data="no base 64!", mime_type="image/png")
+        return types.CallToolResult(content=[image])
+
+    house.add("ask_back", ask_back)
+    house.add("blur", blur)
+
+    async def ask(ctx: Any) -> Any:
+        with pytest.raises(ToolFailed, match=r"MCPToolError: .* wants to ask a person, or a model"):
+            await ctx.tools.invoke("ask_back")
+        with pytest.raises(ToolFailed, match=r"MCPInvalid: .* a file in its answer cannot be read"):
+            await ctx.tools.invoke("blur")
+
+    await run(server(house), ask)
+
+
+async def test_an_engine_that_cannot_be_entered_has_given_everything_back(house: House) -> None:
+    from agentflow.stores.memory import MemoryStore
+
+    log: list[str] = []
+
+    class Store(MemoryStore):
+        async def close(self) -> None:
+            log.append("closed")
+            await super().close()
+
+    good, bad = server(house), server(house, tools=["fly"])
+    engine = Engine(asking(calling("echo")), tools=[good, bad], store=Store())
+    with pytest.raises(MCPInvalid):
+        await engine.__aenter__()
+    assert log == ["closed"]
+    with pytest.raises(RuntimeError, match="is not open"):
+        good.tools  # noqa: B018 - it is a property
+
+
+async def test_an_engine_that_is_entered_twice_connects_once(house: House) -> None:
+    way = InProcess(house.server)
+    async with Engine(asking(calling("echo")), tools=[MCPServer(way, name="house")]) as engine:
+        await engine.__aenter__()
+        assert way.connections == 1
 
 
 async def test_a_cancel_of_the_run_cancels_the_request_at_the_server(house: House) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -299,3 +300,34 @@ async def test_a_server_that_is_left_leaves_durable_runs_where_they_can_go_on() 
             await anyio.lowlevel.checkpoint()
     await client.close()
     assert recorder.kinds("run.")[-1] == "run.interrupted"
+
+
+SERVING = """
+import sys
+from typing import NotRequired, TypedDict
+
+import anyio
+
+from agentflow import define_workflow, node, route
+from agentflow.mcp import WorkflowServer
+
+
+class State(TypedDict):
+    word: str
+    said: NotRequired[str]
+
+
+async def say(state):
+    print("said", state["word"])
+    return {"said": state["word"]}
+
+
+saying = node(say, requires=["word"], provides=["said"], routes=[route.deliver("said")])
+echo = define_workflow("echo", nodes=[saying], state=State, inputs=["word"], result=str)
+anyio.run(WorkflowServer([echo]).serve_stdio, backend=sys.argv[1])
+"""
+
+
+async def test_a_program_serves_over_pipes_on_any_loop(anyio_backend_name: str) -> None:
+    made = MCPServer.stdio(sys.executable, ["-c", SERVING, anyio_backend_name])
+    assert await run(made, calling("echo", word="Grüße")) == {"result": "Grüße"}
