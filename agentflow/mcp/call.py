@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final
 
+import anyio.lowlevel
 from pydantic import TypeAdapter, ValidationError
 
 from agentflow.mcp.connection import Connection
@@ -44,8 +46,14 @@ async def call_tool(
     """
     client = await connection.client()
 
+    told = -math.inf
+
     async def tell(progress: float, total: float | None, message: str | None) -> None:
-        ctx.progress(progress, total, message)
+        # Each comes in a task of its own, in whatever order the loop likes: what has been passed is not told any more.
+        nonlocal told
+        if progress > told:
+            told = progress
+            ctx.progress(progress, total, message)
 
     params = types.CallToolRequestParams(name=offered.name, arguments=arguments)
     try:
@@ -53,6 +61,8 @@ async def call_tool(
         result = await client.session.send_request(
             types.CallToolRequest(params=params), _ANSWER, progress_callback=tell
         )
+        # What came before the answer is told before it.
+        await anyio.lowlevel.checkpoint()
     except MCPError as error:
         lost = error.message in _LOST or _knows_no_session(error)
         if lost:

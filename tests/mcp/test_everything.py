@@ -77,7 +77,8 @@ async def test_progress_is_told() -> None:
     asked = calling("trigger-long-running-operation", duration=0.1, steps=4)
     await run(over_pipes(), asked, observers=[recorder])
     told = [(fact.data["done"], fact.data["total"]) for fact in recorder.of("tool.progress")]
-    assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    assert told[-1] == (4, 4)
+    assert told == sorted(set(told))
 
 
 async def test_an_error_of_its_own_is_told() -> None:
