@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from agentflow.run.effects import emit
-
 if TYPE_CHECKING:
     from agentflow.run.context import NodeContext
     from agentflow.run.signal import CancelSignal
@@ -82,6 +80,9 @@ class ToolContext:
             total: How much there is to do, if that is known.
             message: What is being done, for people.
         """
+        # Only now: a definition that has tools does not load what carries them out.
+        from agentflow.run.effects import emit
+
         data = {"tool": self.tool_id, "done": done, "total": total}
         emit(self.node, "tool.progress", data=data, content=message, call_id=self._key)
 

@@ -27,7 +27,7 @@ from agentflow import (
 )
 from agentflow.run.ports import ToolCalls, ToolSource
 from agentflow.testing import FactRecorder, fake_context
-from agentflow.tools.calls import tools_of
+from agentflow.tools.calls import Tools, tools_of
 from tests.models.kit import asking
 from tests.tools.logged import LOG, add_in_thread, broken
 
@@ -252,6 +252,7 @@ def test_two_tools_of_one_id_are_refused_with_both_sources() -> None:
 
 def test_one_tool_in_two_toolkits_is_one_tool() -> None:
     source = tools_of([add_up, Toolkit([add_up], "Add first.")])
+    assert isinstance(source, Tools)
     assert [spec.name for spec in source.specs()] == ["add_up"]
     assert source.instructions == ("Add first.",)
 
