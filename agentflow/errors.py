@@ -184,7 +184,7 @@ class BudgetExceeded(AgentflowError):
 
     def __str__(self) -> str:
         place = f" in {self.where}" if self.where else ""
-        return f"the limit of {self.limit}{place} is {self.allowed:g}; {self.used:g} would be used"
+        return f"the limit of {self.limit}{place} is {self.allowed:.15g}; {self.used:.15g} would be used"
 
 
 class RunCancelled(AgentflowError):

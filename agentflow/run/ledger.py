@@ -174,7 +174,7 @@ class Ledger:
         for name in _NAMES:
             allowed, used = self._allowed.get(name), self.used(name)
             if allowed is not None:
-                parts.append(f"{name}={used:g}/{allowed:g}")
+                parts.append(f"{name}={used:.15g}/{allowed:.15g}")
             elif used:
-                parts.append(f"{name}={used:g}")
+                parts.append(f"{name}={used:.15g}")
         return f"<Ledger {' '.join(parts) or 'nothing spent'}>"

@@ -249,3 +249,12 @@ def test_a_chain_of_ledgers_counts_all_or_nothing(
             {key: ledger.used(key) for key in one}
             for ledger, one in zip(ledgers, used, strict=True)
         ] == used
+
+
+def test_large_limits_are_told_to_the_last_digit() -> None:
+    error = BudgetExceeded("total_tokens", 1_234_567, 1_234_568)
+    assert str(error) == "the limit of total_tokens is 1234567; 1234568 would be used"
+    assert str(BudgetExceeded("cost", 0.3, 0.1 + 0.2 + 0.1)).endswith("is 0.3; 0.4 would be used")
+    ledger = Ledger(Budget(total_tokens=2_000_000))
+    ledger.spend("total_tokens", 1_000_001)
+    assert repr(ledger) == "<Ledger total_tokens=1000001/2000000>"

@@ -74,7 +74,7 @@ def budget(workflow: Workflow[Any], given: Budget) -> Iterator[Finding]:
             yield _about(
                 workflow,
                 "AF403",
-                f"with {name}={limit:g} no run of {workflow.id!r} can end: the shortest needs {least}",
+                f"with {name}={limit:.15g} no run of {workflow.id!r} can end: the shortest needs {least}",
                 f"raise {name} to {least} at least",
             )
             continue
@@ -87,7 +87,7 @@ def budget(workflow: Workflow[Any], given: Budget) -> Iterator[Finding]:
             yield _about(
                 workflow,
                 "AF404",
-                f"{name}={limit:g} is below the worst case of {workflow.id!r}: {worst}",
+                f"{name}={limit:.15g} is below the worst case of {workflow.id!r}: {worst}",
                 "a run that needs more will end with BudgetExceeded; that may be what you want",
             )
 
