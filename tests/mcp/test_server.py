@@ -360,6 +360,7 @@ def test_a_run_that_is_waited_for_connects_by_itself(house: House) -> None:
     assert flow.run_sync({}, tools=[server(house)]) == "a"
 
 
+@pytest.mark.case("P118")
 async def test_the_engine_may_be_closed_from_another_task(house: House) -> None:
     engine = Engine(asking(calling("echo", word="a")), tools=[server(house)])
     async with anyio.create_task_group() as group:

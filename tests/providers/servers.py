@@ -11,12 +11,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["AIMOCK", "MODEL", "NODE_MODULES", "node", "running"]
+__all__ = ["AIMOCK", "MCP", "MODEL", "node", "running"]
 
 _ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+")
 
-NODE_MODULES = Path(sys.prefix, "mcp", "node_modules")
-"""Servers and suites of the Model Context Protocol; `make mcp` installs them."""
+MCP = Path(sys.prefix, "mcp")
+"""Servers and suites of the Model Context Protocol, and a Node that is new enough for them; `make mcp` installs them."""
 
 AIMOCK = Path(sys.prefix, "aimock", "node_modules", ".bin", "llmock")
 """A mock of vendors that others have made; `make aimock` installs it."""
