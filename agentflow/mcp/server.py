@@ -160,6 +160,10 @@ class MCPServer(ConnectedToolkit):
         return f"MCP server {self._name!r}"
 
     @property
+    def opened(self) -> bool:
+        return self._opens > 0 and self._loop == current_loop()
+
+    @property
     def instructions(self) -> str:
         return self._instructions
 

@@ -28,6 +28,11 @@ class ConnectedToolkit(ABC):
 
     @property
     @abstractmethod
+    def opened(self) -> bool:
+        """Whether it is open in the loop that is running, by whomever."""
+
+    @property
+    @abstractmethod
     def instructions(self) -> str:
         """A text for the model, said once; empty for none."""
 
@@ -60,7 +65,7 @@ class ConnectedTools:
         toolkits: Those that are connected.
     """
 
-    __slots__ = ("_here", "_instructions", "_known", "_make", "_sources", "_toolkits", "opened")
+    __slots__ = ("_here", "_instructions", "_known", "_make", "_mine", "_sources", "_toolkits")
 
     def __init__(
         self,
@@ -76,7 +81,12 @@ class ConnectedTools:
         self._instructions = tuple(instructions)
         self._toolkits = tuple(toolkits)
         self._known: tuple[list[tuple[Tool, ...]], Tools] | None = None
-        self.opened = False
+        self._mine = False
+
+    @property
+    def opened(self) -> bool:
+        """Whether all of them are open; an engine may use what another one has opened, as long as that keeps it open."""
+        return all(toolkit.opened for toolkit in self._toolkits)
 
     def bind(self, ctx: NodeContext) -> BoundTools:
         """The tools as they are now, tied to the cancel, the budget and the facts of one visit."""
@@ -89,7 +99,7 @@ class ConnectedTools:
             ContractError: Two tools have the same id.
             Exception: What the connection failed with.
         """
-        if self.opened:
+        if self._mine:
             return
         opened: list[ConnectedToolkit] = []
         try:
@@ -102,12 +112,12 @@ class ConnectedTools:
         except BaseException:
             await _close(opened)
             raise
-        self.opened = True
+        self._mine = True
 
     async def close(self) -> None:
-        """Give all connections back."""
-        if self.opened:
-            self.opened = False
+        """Give all connections back that were opened here."""
+        if self._mine:
+            self._mine = False
             self._known = None
             await _close(self._toolkits)
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import anyio
+import anyio.to_thread
 import pytest
 from structlog.testing import capture_logs
 
@@ -337,11 +338,25 @@ async def test_a_server_is_connected_once_for_several_engines(house: House) -> N
         async with Engine(flow, tools=[made]) as second:
             assert await second.run({}) == "a"
         assert await first.run({}) == "a"
+        # One that is made while another keeps the server open need not be entered.
+        assert await Engine(flow, tools=[made]).run({}) == "a"
     assert way.connections == 1
     # And again, when all have gone.
     async with Engine(flow, tools=[made]) as third:
         assert await third.run({}) == "a"
     assert way.connections == 2
+
+
+async def test_a_server_belongs_to_one_event_loop(house: House) -> None:
+    made = server(house)
+    flow = asking(calling("echo", word="a"))
+    async with Engine(flow, tools=[made]):
+
+        def elsewhere() -> None:
+            with pytest.raises(RuntimeError, match="is open in another event loop; make one for"):
+                Engine(flow, tools=[made]).run_sync({})
+
+        await anyio.to_thread.run_sync(elsewhere)
 
 
 async def test_an_engine_that_is_not_entered_says_so(house: House) -> None:
