@@ -98,6 +98,10 @@ class MCPServer(ConnectedToolkit):
         self._tools: tuple[Tool, ...] = ()
         self._instructions = ""
 
+    def __repr__(self) -> str:
+        # Neither its variables nor its headers, which may be secret.
+        return f"<MCPServer {self._name!r}>"
+
     @classmethod
     def stdio(
         cls,

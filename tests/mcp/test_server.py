@@ -413,7 +413,9 @@ def test_reconnections_are_numbers() -> None:
 def test_an_address_is_one_of_http() -> None:
     with pytest.raises(ValueError, match="it is an address such as https://host/mcp"):
         MCPServer.http("localhost:8000")
-    assert MCPServer.http("http://localhost:8000/mcp").name == "localhost"
+    made = MCPServer.http("http://localhost:8000/mcp", headers={"Authorization": "secret"})
+    assert made.name == "localhost"
+    assert repr(made) == "<MCPServer 'localhost'>"
 
 
 @pytest.fixture(autouse=True)
