@@ -105,6 +105,13 @@ class Agent:
         """What it runs, the loop and what stands around it: to be drawn, bounded, validated, or taken apart."""
         return self._workflow_of(self.profile)
 
+    @property
+    def engine(self) -> CallEngine:
+        """The engine that makes its calls: for `runs`, `history`, `recover`, `cancel` and `drain`."""
+        if self._engine is None:
+            self._engine = self._engine_of(self.profile, self._store)
+        return self._engine
+
     async def generate_text(self, input: Any, **options: Unpack[CallOptions]) -> TextResult:
         """Ask, and wait for the whole answer.
 
@@ -211,10 +218,8 @@ class Agent:
             raise RuntimeError(
                 f"agent {self.name!r} has a store, so it is entered first: async with Agent(…, store=…) as agent"
             )
-        if self._engine is None:
-            self._engine = self._engine_of(self.profile, self._store)
         if profile is self.profile:
-            return self._engine, False
+            return self.engine, False
         store = None if self._store is None else BorrowedStore(self._store)
         return self._engine_of(profile, store), True
 
@@ -304,12 +309,6 @@ class Agent:
             self._task = task_of(self.id, self.workflow)
         return self._task
 
-    def engine_below(self) -> CallEngine:
-        """The engine of which it has model, tools and policies below another run; nothing is recorded by it."""
-        if self._engine is None:
-            self._engine = self._engine_of(self.profile, self._store)
-        return self._engine
-
     async def close(self) -> None:
         """Cancel what is running, and give back connections and the store; the agent can be used again."""
         self._entered = False
@@ -318,9 +317,7 @@ class Agent:
             await engine.close()
 
     async def __aenter__(self) -> Self:
-        if self._engine is None:
-            self._engine = self._engine_of(self.profile, self._store)
-        await self._engine.__aenter__()
+        await self.engine.__aenter__()
         self._entered = True
         return self
 

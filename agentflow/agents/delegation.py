@@ -160,7 +160,7 @@ async def run_below(
     for key, value in agent.context.items():
         if key not in ctx.context:
             ctx.context[key] = copy.deepcopy(value)
-    profile, engine = agent.profile, agent.engine_below()
+    profile, engine = agent.profile, agent.engine
     asked = Asked(agent=agent.name, identity=ctx.identity, context=ctx.context, run_id=ctx.run_id)
     await permit(profile.permission, asked)
     takes_events = getattr(ctx.run.sink, "tell", None) is not None

@@ -23,9 +23,11 @@ from agentflow import (
     StructuredOutputNotGenerated,
     TextResult,
     ToolContext,
+    Toolkit,
     tool,
 )
 from agentflow.agents import AgentDenied, StepPlan, Workspace
+from agentflow.agents.trunk import opened
 from agentflow.messages import UsageChunk, system, user
 from agentflow.mock import MockModel, MockRequest, Rule, call, calls
 from agentflow.models import Model, Price
@@ -529,3 +531,85 @@ async def test_the_system_message_goes_before_a_history_that_has_one_too() -> No
     model = scripted("ok")
     await agent(model).generate_text([system("Old notes."), user("a"), user("b")])
     assert [m.text for m in model.requests[0].messages] == ["Be brief.", "Old notes.", "a", "b"]
+
+
+async def test_calls_that_were_interrupted_are_recovered_by_the_agents_engine() -> None:
+    gate = anyio.Event()
+
+    @tool
+    async def work() -> str:
+        if not gate.is_set():
+            gate.set()
+            await anyio.sleep_forever()
+        return "done"
+
+    model = scripted(call("work"), "ok")
+    asked = agent(model, work, store="memory:")
+    async with (
+        asked,
+        asked.stream_text("go", run_id="r") as stream,
+        anyio.create_task_group() as group,
+    ):
+        group.start_soon(stream.events.__anext__)
+
+        async def read() -> None:
+            async for _ in stream.events:
+                pass
+
+        group.start_soon(read)
+        await gate.wait()
+        await asked.engine.drain(0)
+    async with asked:
+        found = await asked.engine.recover()
+        assert found["r"].outcome().text == "ok"
+    assert len(model.requests) == 2
+
+
+@pytest.mark.rule("R030", "R202")
+async def test_what_was_prepared_is_handed_to_the_loop_in_one_piece() -> None:
+    asked = agent(scripted("ok"), look, max_steps=3)
+    prepared = await opened(asked, "go", {"max_steps": 2})
+    assert [message.text for message in prepared.asked] == ["go"]
+    assert prepared.profile.tools == (look,)
+    assert prepared.profile.steps == prepared.run.workflow.max_rounds == 2
+    await prepared.begin()
+    assert (await prepared.ended()).text == "ok"
+
+
+@pytest.mark.rule("R031")
+async def test_tools_may_be_chosen_for_each_call() -> None:
+    @tool
+    async def refund() -> None:
+        """Give money back."""
+
+    kit = Toolkit(lambda ctx: [refund] if ctx.identity == "clerk" else [])
+    model = scripted("ok", "ok")
+    asked = Agent("helper", None, model, [look, kit])
+    await asked.generate_text("go", identity="clerk")
+    await asked.generate_text("go", identity="guest")
+    assert [request.tools for request in model.requests] == [("look", "refund"), ("look",)]
+
+
+@pytest.mark.rule("R200")
+async def test_instructions_may_depend_on_who_asks() -> None:
+    model = scripted("ok", "ok")
+    asked = Agent("helper", lambda ctx: f"You speak to {ctx.identity}.", model)
+    await asked.generate_text("go", identity="Ann")
+    await asked.generate_text("go", identity="Bob")
+    told = [request.messages[0].text for request in model.requests]
+    assert told == ["You speak to Ann.", "You speak to Bob."]
+
+
+@pytest.mark.rule("R054")
+async def test_results_are_fed_back_until_there_is_an_answer() -> None:
+    looked: list[int] = []
+
+    @tool(id="look")
+    async def watched(at: int) -> int:
+        looked.append(at)
+        return at
+
+    model = scripted(call("look", at=1), call("look", at=2), "done")
+    result = await agent(model, watched).generate_text("go")
+    assert (len(model.requests), looked, result.text) == (3, [1, 2], "done")
+    assert model.requests[2].messages[-1].tool_results[0].content == "2"

@@ -118,6 +118,7 @@ async def test_a_call_that_waits_for_an_approval_is_never_summarised_away(keep: 
         await shortened(talk, compressor=dropping(*waiting[1:]))
 
 
+@pytest.mark.rule("R043")
 async def test_a_short_conversation_stays_as_it_is_and_asks_nobody() -> None:
     provider = MockModel([Rule(reply="no")])
     ctx = fake_context(model=provider)

@@ -15,6 +15,7 @@ from agentflow import (
     OutputInvalid,
     RunCancelled,
     RunInterrupted,
+    RunSuspended,
     tool,
 )
 from agentflow.agents import FinishEvent, StartEvent, StepEvent, ToolCallEvent, ToolResultEvent
@@ -244,7 +245,8 @@ async def test_a_slow_reader_of_a_stream_with_tools_sees_results_before_the_next
         async for event in stream:
             note = event.type
             log.append(note)
-    assert log.index("tool_call_ready") < log.index("worked") < log.index("tool_result")
+    assert log.index("tool_call_ready") < log.index("tool_result")
+    assert log.index("worked") < log.index("tool_result")
     assert log.index("tool_result") < log.index("text")
 
 
@@ -291,3 +293,46 @@ async def test_streams_and_calls_of_one_agent_go_on_at_the_same_time() -> None:
     async with asked.stream_text("go") as stream, asked.stream_text("go") as other:
         result = await asked.generate_text("go")
         assert len(await stream.steps) == len(await other.steps) == len(result.steps) == 3
+
+
+async def test_a_stream_that_waits_for_a_person_ends_and_the_call_goes_on_by_its_id() -> None:
+    @tool(needs_approval=True)
+    async def pay(amount: int) -> str:
+        return f"paid {amount}"
+
+    model = scripted(call("pay", amount=5), "Done.")
+    async with agent(model, pay, store="memory:") as asked:
+        async with asked.stream_text("go", run_id="r") as stream:
+            events = [event async for event in stream.events]
+            with pytest.raises(RunSuspended):
+                await stream.text
+        assert events[-1].finish_reason == "suspended"
+        assert (await asked.resume("r", True)).text == "Done."
+
+
+@pytest.mark.case("P112")
+async def test_a_stream_has_not_ended_before_its_end_is_stored() -> None:
+    from agentflow.stores.memory import MemoryStore
+
+    gate, log = anyio.Event(), []
+
+    class Slow(MemoryStore):
+        async def append(self, claim: Any, entries: Any, **options: Any) -> None:
+            if options.get("status") == "completed":
+                log.append("storing")
+                await gate.wait()
+                log.append("stored")
+            await super().append(claim, entries, **options)
+
+    async def read(stream: Any) -> None:
+        await stream.result()
+        log.append("ended")
+
+    asked = agent(scripted("ok"), store=Slow())
+    async with asked, asked.stream_text("go") as stream, anyio.create_task_group() as group:
+        group.start_soon(read, stream)
+        while "storing" not in log:
+            await anyio.lowlevel.checkpoint()
+        assert not stream.ended
+        gate.set()
+    assert log == ["storing", "stored", "ended"]
