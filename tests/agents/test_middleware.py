@@ -331,6 +331,21 @@ async def test_attempts_are_capped_and_the_last_reason_is_not_lost(retries: int)
     assert caught.value.reason == f"not good {retries + 1}"
 
 
+@pytest.mark.rule("R086")
+@pytest.mark.parametrize("boundary", ["input", "output"])
+async def test_an_abort_that_does_not_ask_for_another_attempt_gets_none(boundary: str) -> None:
+    def no(value: Any, ctx: Any) -> Any:
+        ctx.abort("no")
+
+    made: dict[str, Any] = {boundary: no}
+    model = scripted("ok", "ok")
+    asked = agent(model, middlewares=[Middleware(**made)], max_middleware_retries=5)
+    with pytest.raises(MiddlewareAborted) as caught:
+        await asked.generate_text("go")
+    assert (caught.value.retry, caught.value.because) == (False, "")
+    assert len(model.requests) <= 1
+
+
 @pytest.mark.rule("R088")
 @pytest.mark.case("T051")
 async def test_nothing_of_an_attempt_that_was_given_up_is_in_the_next_or_in_the_result() -> None:
