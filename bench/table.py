@@ -32,8 +32,18 @@ def machine(repeats: int) -> str:
     )
 
 
-CAPTIONS = {"peers": "in memory", "durable": "durable", "calls": "model calls"}
-FLOORS = {"peers": "bare loop", "durable": "insert and commit", "calls": "the SDK"}
+CAPTIONS = {
+    "peers": "in memory",
+    "durable": "durable",
+    "calls": "model calls",
+    "tools": "tools and extras",
+}
+FLOORS = {
+    "peers": "bare loop",
+    "durable": "insert and commit",
+    "calls": "the SDK",
+    "tools": "pydantic",
+}
 
 
 def grid(results: Results, suite: str) -> Iterator[str]:

@@ -62,7 +62,7 @@ class CallEngine(Engine["LoopResult"]):
         judges = [one for one in profile.guardrails if one.tool_input or one.tool_output]
         told = [one for one in profile.hooks if one.on_tool_start or one.on_tool_end]
         if judges or told:
-            self._tool_source = WatchedTools(self.tools, judges, told)
+            self.tools = WatchedTools(self.tools, judges, told)
 
         self.max_delegations = profile.max_delegations
 
