@@ -48,13 +48,13 @@ class Calls:
         kind: `model` or `tool`.
     """
 
-    __slots__ = ("_asked", "_counts", "_ctx", "_kind")
+    __slots__ = ("_counts", "_ctx", "_due", "_kind")
 
     def __init__(self, ctx: NodeContext, kind: str) -> None:
         self._ctx = ctx
         self._kind = kind
         self._counts: dict[str, int] = {}
-        self._asked: set[str] = set()
+        self._due: dict[str, None] | None = None
 
     def key(self, request: Any) -> str:
         """The key of a call: by what it asks for, and by which of its like it is.
@@ -69,13 +69,16 @@ class Calls:
         like = f"{prefix}{_digest_of(ctx, request)[:12]}"
         self._counts[like] = number = self._counts.get(like, 0) + 1
         key = ctx.effect_key(f"{like}.{number}")
-        self._asked.add(key)
-        if ctx.record.find(key) is None and _in_own_task(ctx):
-            # One task makes its calls in the same order again: what it did before comes first.
+        due = self._due
+        if due is None:
+            # What a crash has left; looked up once, because whatever is recorded from here on has asked for its key.
             mine = ctx.effect_key(prefix)
-            for other in ctx.record.own_keys():
-                if other.startswith(mine) and other not in self._asked:
-                    raise _divergence(ctx, self._kind, other)
+            own = (other for other in ctx.record.own_keys() if other.startswith(mine))
+            due = self._due = dict.fromkeys(own)
+        due.pop(key, None)
+        if due and ctx.record.find(key) is None and _in_own_task(ctx):
+            # One task makes its calls in the same order again: what it did before comes first.
+            raise _divergence(ctx, self._kind, next(iter(due)))
         return key
 
 

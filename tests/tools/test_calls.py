@@ -26,6 +26,7 @@ from agentflow import (
     tool,
 )
 from agentflow.run.ports import ToolCalls, ToolSource
+from agentflow.run.visit_record import VisitRecord
 from agentflow.testing import FactRecorder, fake_context
 from agentflow.tools.calls import Tools, tools_of
 from tests.models.kit import asking
@@ -286,3 +287,26 @@ def test_the_tools_of_an_engine_keep_the_port_of_the_kernel() -> None:
 
 def test_denied_is_told_apart_from_failed() -> None:
     assert not issubclass(ToolDenied, ToolFailed)
+
+
+async def test_a_visit_looks_once_for_what_was_called_before_however_many_calls_it_makes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looked: list[None] = []
+    keys = VisitRecord.own_keys
+
+    def counted(self: VisitRecord) -> Any:
+        looked.append(None)
+        return keys(self)
+
+    monkeypatch.setattr(VisitRecord, "own_keys", counted)
+
+    @tool
+    async def double(number: int) -> int:
+        return 2 * number
+
+    ctx = fake_context(tools=[double])
+    assert [(await ctx.tools.invoke("double", {"number": n})).value for n in range(50)] == [
+        2 * n for n in range(50)
+    ]
+    assert len(looked) == 1
