@@ -15,7 +15,7 @@ from agentflow.agents.events import (
     ToolResultEvent,
 )
 from agentflow.agents.guardrails import Block, Guardrail, GuardrailBlocked, JudgedCall
-from agentflow.agents.hooks import CallEnd, Handoff, Hooks, ToolEnd, ToolStart
+from agentflow.agents.hooks import CallEnd, Fallback, Handoff, Hooks, ToolEnd, ToolStart, TriedAgain
 from agentflow.agents.loop import LoopState, OnMaxSteps, build_loop
 from agentflow.agents.loop_result import FinishReason, LoopResult
 from agentflow.agents.middleware import Middleware, MiddlewareAborted, MiddlewareContext
@@ -39,6 +39,7 @@ __all__ = [
     "CallEnd",
     "CallOptions",
     "CallView",
+    "Fallback",
     "FinishEvent",
     "FinishReason",
     "Guardrail",
@@ -69,6 +70,7 @@ __all__ = [
     "ToolEnd",
     "ToolResultEvent",
     "ToolStart",
+    "TriedAgain",
     "Workspace",
     "build_loop",
     "step_count",

@@ -11,6 +11,7 @@ from agentflow.agents.events import ToolCallEvent, tell
 from agentflow.agents.hooks import prepared
 from agentflow.agents.loop_state import LoopState, steps_so_far
 from agentflow.agents.middleware import Middleware, handled, seen_by
+from agentflow.agents.model_tries import told_of_tries
 from agentflow.agents.progress import note_progress
 from agentflow.agents.request import StepRequest
 from agentflow.agents.sendable import check_sendable
@@ -76,20 +77,22 @@ class Asking:
     ) -> dict[str, Any]:
         setup, plan = setup_in_force(self._setup, ctx), request.plan
         specs = ctx.tools.specs(plan.tools)
-        reply = await ctx.model.invoke(
-            await _conversation(setup, state, ctx, request),
-            transport="message" if setup.output is None else StructuredStep(setup.output),
-            model=plan.model,
-            tools=specs,
-            # Without a tool on offer there is nothing to choose.
-            tool_choice=plan.tool_choice if specs else None,
-            max_output_tokens=plan.max_output_tokens,
-            parameters=plan.parameters,
-        )
+        conversation = await _conversation(setup, state, ctx, request)
+        async with told_of_tries(ctx, setup.hooks, plan.model) as call:
+            call.reply = reply = await ctx.model.invoke(
+                conversation,
+                transport="message" if setup.output is None else StructuredStep(setup.output),
+                model=plan.model,
+                tools=specs,
+                # Without a tool on offer there is nothing to choose.
+                tool_choice=plan.tool_choice if specs else None,
+                max_output_tokens=plan.max_output_tokens,
+                parameters=plan.parameters,
+            )
         number = len(state.get("steps", ())) + 1
         said: Message = replace(reply.value, id=message_id(ctx.run_id, number))
-        for call in said.tool_calls:
-            await tell(ctx, ToolCallEvent(call=call))
+        for proposed in said.tool_calls:
+            await tell(ctx, ToolCallEvent(call=proposed))
         usage: Mapping[str, float] = reply.invocation.usage
         record = StepRecord(
             number=number,

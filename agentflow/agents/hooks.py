@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from agentflow.agents.call_view import CallView
 from agentflow.agents.step import Step
@@ -85,6 +85,34 @@ class ToolEnd:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TriedAgain:
+    """Something that was tried again.
+
+    Args:
+        what: An `attempt`, which middleware has asked for, or a `model` call.
+        reason: Why an attempt was given up; of a model call, the model that has answered or failed in the end.
+        times: How often it was tried again.
+    """
+
+    what: Literal["attempt", "model"]
+    reason: str
+    times: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fallback:
+    """A model call that another model has taken over.
+
+    Args:
+        model: The model that was to be asked.
+        next: The one that was asked in the end.
+    """
+
+    model: str
+    next: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Handoff:
     """A task that is about to be handed to a sub-agent.
 
@@ -117,7 +145,9 @@ class Hooks:
         on_prepare_model_messages: `(messages, view)`, after that: the same with instructions and all, as it is sent.
         on_tool_start: `(start, view)`, before a tool call is made.
         on_tool_end: `(end, view)`, when it has ended, however it did.
-        on_retry: `(reason, view)`, when middleware has asked for another attempt.
+        on_retry: `(tried_again, view)`, when middleware has asked for another attempt, and after a model call that took several
+            tries.
+        on_fallback: `(fallback, view)`, after a model call that another model than the first has taken over.
         on_handoff: `(handoff, view)`, before a task is handed to a sub-agent.
     """
 
@@ -130,6 +160,7 @@ class Hooks:
     on_tool_start: Hook | None = None
     on_tool_end: Hook | None = None
     on_retry: Hook | None = None
+    on_fallback: Hook | None = None
     on_handoff: Hook | None = None
 
 

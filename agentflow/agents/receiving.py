@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentflow.agents.call_view import CallView
 from agentflow.agents.guardrails import judge
-from agentflow.agents.hooks import notify
+from agentflow.agents.hooks import TriedAgain, notify
 from agentflow.agents.middleware import MiddlewareAborted, rewritten
 from agentflow.agents.setup import LoopSetup, setup_in_force
 from agentflow.messages.message import Message, as_messages
@@ -82,5 +82,6 @@ async def again(
         raise MiddlewareAborted(
             aborted.middleware, aborted.reason, retry=True, because=because
         ) from aborted
-    await notify(setup.hooks, "on_retry", aborted.reason, view)
+    again = TriedAgain(what="attempt", reason=aborted.reason)
+    await notify(setup.hooks, "on_retry", again, view)
     return aborted.reason

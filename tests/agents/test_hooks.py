@@ -12,14 +12,16 @@ from agentflow import (
     CancelSignal,
     ContractError,
     ModelError,
+    ModelUnavailable,
     RunCancelled,
     RunSuspended,
     tool,
 )
-from agentflow.agents import Hooks, Middleware
+from agentflow.agents import Fallback, Hooks, Middleware, TriedAgain
 from agentflow.messages import Message, TextPart, assistant, tool_result, user
 from agentflow.messages.part import ToolCall
-from agentflow.mock import call, calls
+from agentflow.mock import MockModel, Rule, call, calls
+from agentflow.models import Model, Retries
 from tests.agents.kit import assert_valid, look, roles, scripted
 from tests.models.kit import Endless
 
@@ -341,7 +343,31 @@ async def test_middleware_retries_are_told() -> None:
         scripted("bad", "good"),
         middlewares=[Middleware(output=check)],
         max_middleware_retries=1,
-        hooks=Hooks(on_retry=lambda reason, view: retried.append((reason, view.attempt))),
+        hooks=Hooks(on_retry=lambda again, view: retried.append((again.reason, view.attempt))),
     )
     await asked.generate_text("go")
     assert retried == [("again", 1)]
+
+
+async def test_tries_and_fallbacks_of_model_calls_are_told_after_the_call() -> None:
+    told: list[Any] = []
+    busy = MockModel([Rule(reply=ModelUnavailable("busy"))], name="busy")
+    calm = MockModel([Rule(reply="ok")], name="calm")
+    hooks = Hooks(
+        on_retry=lambda again, view: told.append(again),
+        on_fallback=lambda fallback, view: told.append(fallback),
+    )
+    retries = Retries(count=1, backoff=0)
+    model = Model(busy, retries=retries, fallbacks=[calm])
+    assert (await agent(model, hooks=hooks).generate_text("go")).text == "ok"
+    assert told == [
+        TriedAgain(what="model", reason="calm", times=2),
+        Fallback(model="busy", next="calm"),
+    ]
+    told.clear()
+    with pytest.raises(ModelUnavailable):
+        await agent(Model(busy, retries=retries), hooks=hooks).generate_text("go")
+    assert told == [TriedAgain(what="model", reason="busy", times=1)]
+    told.clear()
+    await agent(calm, hooks=hooks).generate_text("go")
+    assert told == []

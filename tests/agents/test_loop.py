@@ -20,10 +20,12 @@ from agentflow import (
     Workflow,
     build_loop,
     define_workflow,
+    node,
     route,
     subflow,
     tool,
 )
+from agentflow.agents import LoopState
 from agentflow.agents.step import StepRecord
 from agentflow.messages import (
     FinishChunk,
@@ -165,7 +167,7 @@ async def test_a_budget_is_hard_also_where_steps_are_soft() -> None:
     assert caught.value.limit == "model_calls"
 
 
-@pytest.mark.case("P077", "P080", "P082")
+@pytest.mark.case("P077", "P080", "P082", "T053")
 async def test_what_the_model_gets_wrong_goes_back_to_it_and_the_history_stays_valid() -> None:
     wrong = (
         MockCall("nothing"),
@@ -312,3 +314,29 @@ def test_a_result_does_not_change() -> None:
     usage: Any = result.usage
     with pytest.raises(TypeError, match="read-only"):
         usage["x"] = 2
+
+
+async def test_the_loop_can_be_taken_apart_and_put_together_with_a_node_more() -> None:
+    seen: list[int] = []
+
+    async def count(state: LoopState) -> None:
+        """Look at what was done."""
+        seen.append(len(state["messages"]))
+
+    parts = {part.id: part for part in build_loop().nodes}
+    parts["tools"] = dataclasses.replace(parts["tools"], routes=(route.to("count"),))
+    more = node(count, requires=["messages"], routes=[route.to("decide")])
+    loop: Workflow[LoopResult] = define_workflow(
+        "mine",
+        nodes=[*parts.values(), more],
+        state=LoopState,
+        inputs=["messages"],
+        optional_inputs=["feedback"],
+        on_limit="conclude",
+        max_rounds=3,
+        result=LoopResult,
+    )
+    assert loop.report.findings == ()
+    assert loop.bounds().model_calls.value == 3
+    result = await loop.run({"messages": "0"}, model=counting(1), tools=[add_up])
+    assert (result.text, seen) == ("It is 1.", [3, 4])

@@ -418,7 +418,7 @@ async def test_input_middleware_may_ask_for_another_attempt_too() -> None:
         model,
         middlewares=[Middleware(input=check)],
         max_middleware_retries=1,
-        hooks=Hooks(on_retry=lambda reason, view: retried.append(reason)),
+        hooks=Hooks(on_retry=lambda again, view: retried.append(again.reason)),
     )
     assert (await asked.generate_text("go")).text == "ok"
     assert [message.text for message in model.requests[0].messages] == [
