@@ -35,12 +35,22 @@ class WatchedTools:
         self._guardrails = guardrails
         self._hooks = hooks
 
+    @property
+    def opened(self) -> bool:
+        """Whether runs may use them."""
+        return self._tools.opened
+
+    async def open(self) -> None:
+        """Connect to where tools lie elsewhere."""
+        await self._tools.open()
+
+    async def close(self) -> None:
+        """Give those connections back."""
+        await self._tools.close()
+
     def bind(self, ctx: NodeContext) -> Any:
         """The tools, tied to the cancel, the budget and the facts of one visit."""
         return _WatchedCalls(self._tools.bind(ctx), ctx, self._guardrails, self._hooks)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._tools, name)
 
 
 class _WatchedCalls:
