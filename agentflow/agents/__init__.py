@@ -16,11 +16,13 @@ from agentflow.agents.events import (
 )
 from agentflow.agents.guardrails import Block, Guardrail, GuardrailBlocked, JudgedCall
 from agentflow.agents.hooks import CallEnd, Fallback, Handoff, Hooks, ToolEnd, ToolStart, TriedAgain
+from agentflow.agents.instructions import InstructionContext
 from agentflow.agents.loop import LoopState, OnMaxSteps, build_loop
 from agentflow.agents.loop_result import FinishReason, LoopResult
 from agentflow.agents.middleware import Middleware, MiddlewareAborted, MiddlewareContext
 from agentflow.agents.options import AgentOptions, CallOptions, ResumedCallOptions
 from agentflow.agents.permission import AgentDenied, Asked, Permission
+from agentflow.agents.prompts import Prompts
 from agentflow.agents.result import ObjectResult, TextResult
 from agentflow.agents.step import Step
 from agentflow.agents.step_plan import PrepareStep, StepContext, StepPlan
@@ -46,6 +48,7 @@ __all__ = [
     "GuardrailBlocked",
     "Handoff",
     "Hooks",
+    "InstructionContext",
     "JudgedCall",
     "LoopResult",
     "LoopState",
@@ -56,6 +59,7 @@ __all__ = [
     "OnMaxSteps",
     "Permission",
     "PrepareStep",
+    "Prompts",
     "ResumedCallOptions",
     "StartEvent",
     "Step",

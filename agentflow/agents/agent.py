@@ -27,8 +27,8 @@ from agentflow.run.registry import load_store
 from agentflow.tools.tool import Tool, tool
 
 if TYPE_CHECKING:
+    from agentflow.agents.instructions import Instructions
     from agentflow.agents.loop_result import LoopResult
-    from agentflow.agents.setup import Instructions
     from agentflow.graph.workflow import Workflow
     from agentflow.run.context import NodeContext
     from agentflow.run.facts import Fact
@@ -47,7 +47,7 @@ class Agent:
 
     Args:
         name: What facts, errors and other agents call it.
-        instructions: What the model is told before the conversation: a text, or a function of the context.
+        instructions: What the model is told before the conversation: a text, or a function of an `InstructionContext`.
         model: A provider, a `Model`, a `"provider:model"` string, or a list of these, each the fallback of the one before. A
             call may name another.
         tools: What the model may call: tools and toolkits.

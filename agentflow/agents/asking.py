@@ -47,7 +47,7 @@ class Asking:
         if setup.hooks:
             note_progress(ctx)
         known = state.get("request")
-        told = await setup.told(ctx) if known is None else known.told
+        told = await setup.told(ctx, state["messages"]) if known is None else known.told
         plan = setup.plan
         prepares = _prepares(setup, ctx)
         if prepares:

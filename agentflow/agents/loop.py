@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from agentflow.agents.acting import Acting
 from agentflow.agents.asking import Asking
 from agentflow.agents.deciding import Deciding
+from agentflow.agents.instructions import Instructions, Retriever
 from agentflow.agents.loop_result import LoopResult
 from agentflow.agents.loop_state import LoopState
 from agentflow.agents.max_steps import resolve_steps
-from agentflow.agents.setup import Instructions, LoopSetup
+from agentflow.agents.setup import LoopSetup
 from agentflow.agents.step_plan import PrepareStep, StepPlan, forcing
 from agentflow.agents.stop import StopWhen, as_conditions
 from agentflow.agents.structured_step import as_structured
@@ -47,6 +48,8 @@ def build_loop(
     stop_when: StopWhen | Iterable[StopWhen] | None = None,
     prepare_step: PrepareStep | None = None,
     instructions: Instructions | None = None,
+    markdown: bool = False,
+    retriever: Retriever | None = None,
     output: Any = None,
     model: str | None = None,
     tools: Iterable[str] | None = None,
@@ -68,7 +71,10 @@ def build_loop(
             model once more before, without tools, and `raise` fails with `BudgetExceeded`.
         stop_when: Conditions of which any ends the loop, asked after each step that would be followed by another.
         prepare_step: Says what one step asks with, before it begins.
-        instructions: What the model is told before the conversation: a text, or a function of the context, asked once a run.
+        instructions: What the model is told before the conversation: a text, or a function of an `InstructionContext`, asked
+            once a run.
+        markdown: Whether it is told to answer in Markdown.
+        retriever: Finds what belongs to the current question, asked once a run.
         output: The type of the structured output that the answer must be; tools may be called before. An answer that is not
             valid goes back to the model, as a further step, as often as `structured(type, corrections=1)` says.
         model: The name of one of the engine's models; default: its default model.
@@ -94,6 +100,8 @@ def build_loop(
     )
     setup = LoopSetup(
         instructions=instructions,
+        markdown=markdown,
+        retriever=retriever,
         plan=plan,
         prepare_step=prepare_step if tool_choice is None else forcing(tool_choice, prepare_step),
         stop_when=conditions,

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any, Self, TypedDict
 from agentflow.agents.delegation import Delegation
 from agentflow.agents.guardrails import Guardrail, as_guardrails
 from agentflow.agents.hooks import Hooks, as_hooks
+from agentflow.agents.instructions import Instructions, Retriever, SubAgentNote
 from agentflow.agents.loop import OnMaxSteps
 from agentflow.agents.max_steps import default_steps, resolve_steps
 from agentflow.agents.middleware import Middleware, as_middlewares
 from agentflow.agents.overlay import overlaid
-from agentflow.agents.setup import Instructions, LoopSetup
+from agentflow.agents.prompts import Prompts
+from agentflow.agents.setup import LoopSetup
 from agentflow.agents.step_plan import PrepareStep, StepPlan, chained, forcing
 from agentflow.agents.stop import StopWhen, as_conditions
 from agentflow.agents.structured_step import as_structured
@@ -36,6 +38,10 @@ class AgentOptions(TypedDict, total=False):
     and `observers` are added; `prepare_step` is asked after the agent's; of a `budget` both hold; everything else is replaced.
 
     Attributes:
+        markdown: Whether the model is told to answer in Markdown.
+        retriever: Finds what belongs to the current question, asked once for each attempt.
+        prompts: The application's texts, for functions of instructions.
+        headers: The headers of the request that a call answers, for the same.
         models: Further models by name, for step plans and sub-agents.
         max_steps: How many steps the loop may take.
         on_max_steps: What happens when they run out: `stop`, `answer` or `raise`.
@@ -59,6 +65,10 @@ class AgentOptions(TypedDict, total=False):
         max_parallel_tools: How many tool calls of one answer run at the same time.
     """
 
+    markdown: bool
+    retriever: Retriever | None
+    prompts: Prompts
+    headers: Mapping[str, str]
     models: Mapping[str, Any]
     max_steps: int | None
     on_max_steps: OnMaxSteps
@@ -114,6 +124,10 @@ class Profile:
     """
 
     instructions: Instructions | None = None
+    markdown: bool = False
+    retriever: Retriever | None = None
+    prompts: Prompts = field(default_factory=Prompts)
+    headers: Mapping[str, str] = field(default_factory=dict)
     model: Any = None
     models: Mapping[str, Any] = field(default_factory=dict)
     tools: tuple[Any, ...] = ()
@@ -220,6 +234,13 @@ class Profile:
             prepare = forcing(self.tool_choice, prepare)
         return LoopSetup(
             instructions=self.instructions,
+            markdown=self.markdown,
+            retriever=self.retriever,
+            prompts=self.prompts,
+            headers=self.headers,
+            sub_agents=tuple(
+                SubAgentNote(one.agent.name, one.agent.description) for one in self.delegations
+            ),
             plan=StepPlan(max_output_tokens=self.max_output_tokens, parameters=self.parameters),
             prepare_step=prepare,
             stop_when=self.stop_when,

@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from agentflow.agents.guardrails import Guardrail
 from agentflow.agents.hooks import Hooks
+from agentflow.agents.instructions import (
+    InstructionContext,
+    Instructions,
+    InstructionSources,
+    Retriever,
+    SubAgentNote,
+    gather,
+    stack,
+)
 from agentflow.agents.middleware import Middleware
+from agentflow.agents.prompts import Prompts
 from agentflow.agents.step_plan import PrepareStep, StepPlan
 from agentflow.agents.stop import StopWhen
-from agentflow.errors import ContractError
-from agentflow.messages.message import Message, system
+from agentflow.messages.message import Message
+from agentflow.messages.shortening import current_question
 from agentflow.models.transport import structured
 from agentflow.tools.repeats import RepeatLimit
 
 if TYPE_CHECKING:
     from agentflow.run.context import NodeContext
 
-__all__ = ["Instructions", "LoopSetup", "setup_in_force"]
-
-Instructions = str | Callable[["NodeContext"], "str | Awaitable[str | None] | None"]
-"""What the model is told before the conversation: a text, or a function of the visit's context, plain or async."""
+__all__ = ["LoopSetup", "setup_in_force"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +38,11 @@ class LoopSetup:
 
     Args:
         instructions: What the model is told before the conversation.
+        markdown: Whether answers are wanted in Markdown.
+        retriever: Finds what belongs to the question, for each attempt.
+        prompts: The application's texts, for functions of instructions.
+        headers: The headers of the request that the call answers, for the same.
+        sub_agents: The agents that tasks can be handed to, as the model is told of them.
         plan: What every step asks with.
         prepare_step: Says what one step asks with.
         stop_when: Any of them ends the loop.
@@ -45,6 +56,11 @@ class LoopSetup:
     """
 
     instructions: Instructions | None = None
+    markdown: bool = False
+    retriever: Retriever | None = None
+    prompts: Prompts = field(default_factory=Prompts)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    sub_agents: tuple[SubAgentNote, ...] = ()
     plan: StepPlan = field(default_factory=StepPlan)
     prepare_step: PrepareStep | None = None
     stop_when: tuple[StopWhen, ...] = ()
@@ -56,21 +72,33 @@ class LoopSetup:
     hooks: tuple[Hooks, ...] = ()
     retries: int = 0
 
-    async def told(self, ctx: NodeContext) -> tuple[Message, ...]:
-        """The instructions, and then what the toolkits say.
+    async def told(self, ctx: NodeContext, messages: Sequence[Message]) -> tuple[Message, ...]:
+        """What the model is told before the conversation, gathered from all sources.
+
+        Args:
+            ctx: The visit.
+            messages: The conversation, of which the current question is what a retriever is asked.
 
         Raises:
-            ContractError: The function of the instructions gave something that is no text.
+            ContractError: A source gave something that is no text.
+            Exception: What a source raised, with a note that names it.
         """
-        own: Any = self.instructions
-        if callable(own):
-            own = own(ctx)
-            if inspect.isawaitable(own):
-                own = await own
-        if not isinstance(own, str | None):
-            raise ContractError(f"the instructions gave {type(own).__name__}; they are a text")
-        texts = (*(() if not own else (own,)), *ctx.tools.instructions)
-        return tuple(system(text) for text in texts)
+        sources = InstructionSources(
+            base=self.instructions,
+            toolkits=ctx.tools.instructions,
+            markdown=self.markdown,
+            retriever=self.retriever,
+            sub_agents=self.sub_agents,
+        )
+        question = current_question(messages)
+        context = InstructionContext(
+            context=ctx.context,
+            identity=ctx.identity,
+            headers=self.headers,
+            prompts=self.prompts,
+            query="" if question is None else question.text,
+        )
+        return stack(await gather(sources, context))
 
 
 def setup_in_force(own: LoopSetup, ctx: NodeContext) -> LoopSetup:

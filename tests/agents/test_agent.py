@@ -26,7 +26,7 @@ from agentflow import (
     Toolkit,
     tool,
 )
-from agentflow.agents import AgentDenied, StepPlan, Workspace
+from agentflow.agents import AgentDenied, Hooks, Prompts, StepPlan, Workspace
 from agentflow.agents.trunk import opened
 from agentflow.messages import UsageChunk, system, user
 from agentflow.mock import MockModel, MockRequest, Rule, call, calls
@@ -190,11 +190,11 @@ async def test_a_tool_sees_who_asks_the_log_the_signal_and_the_same_run_as_every
     async def show(ctx: ToolContext) -> None:
         seen.append((ctx.node.run, ctx.identity, ctx.signal.cancelled, ctx.deps, ctx.log is None))
 
-    def told(ctx: Any) -> str:
-        seen.append(ctx.run)
-        return "Be brief."
+    def start(view: Any) -> None:
+        seen.append(view.run)
 
-    asked = Agent("helper", told, scripted(call("show"), "ok"), [show])
+    model = scripted(call("show"), "ok")
+    asked = agent(model, show, hooks=Hooks(on_start=start))
     await asked.generate_text("go", identity={"user": "u", "thread": "t"}, deps="db", run_id="r")
     run, (same, identity, cancelled, deps, no_log) = seen
     assert run is same
@@ -613,3 +613,52 @@ async def test_results_are_fed_back_until_there_is_an_answer() -> None:
     result = await agent(model, watched).generate_text("go")
     assert (len(model.requests), looked, result.text) == (3, [1, 2], "done")
     assert model.requests[2].messages[-1].tool_results[0].content == "2"
+
+
+@pytest.mark.rule("R029", "R044", "R046", "R047", "R048", "R050", "R051")
+async def test_what_the_model_is_told_is_stacked_in_one_order_and_gathered_once_an_attempt() -> (
+    None
+):
+    asked_for: list[str] = []
+
+    async def told(ctx: Any) -> str:
+        return str(ctx.prompts.get("base", tier=ctx.context["tier"], host=ctx.headers["host"]))
+
+    def archive(query: str, ctx: Any) -> str:
+        asked_for.append(query)
+        return "It was built in 1889."
+
+    model = scripted(call("look"), "ok")
+    asked = Agent(
+        "guide",
+        told,
+        model,
+        [Toolkit([look], "Look twice.")],
+        sub_agents=[Agent("maps", description="Knows the way."), Agent("prices")],
+        markdown=True,
+        retriever=archive,
+        prompts=Prompts({"base": "A {{tier}} guide at {{host}}."}),
+    )
+    question = "How old is the tower?"
+    await asked.generate_text(question, context={"tier": "pro"}, headers={"host": "example.org"})
+    assert asked_for == [question]
+    for request in model.requests:
+        texts = [message.text for message in request.messages if message.role == "system"]
+        marks = ["You supervise", "A pro guide at example.org.", "Look twice.", "Markdown", "1889"]
+        places = [next(at for at, text in enumerate(texts) if mark in text) for mark in marks]
+        assert places == sorted(places)
+        assert "maps: Knows the way." in texts[0]
+        assert "prices" in texts[0]
+        assert "rules of delegation" in texts[-1]
+
+
+@pytest.mark.rule("R053")
+async def test_a_retriever_that_fails_fails_the_call_before_the_model_and_is_named() -> None:
+    def archive(query: str, ctx: Any) -> str:
+        raise ConnectionError("no archive")
+
+    model = scripted("ok")
+    with pytest.raises(ConnectionError, match="no archive") as caught:
+        await agent(model, retriever=archive).generate_text("go")
+    assert any("'archive'" in note for note in caught.value.__notes__)
+    assert len(model.requests) == 0

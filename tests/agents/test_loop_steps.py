@@ -359,14 +359,14 @@ async def test_instructions_may_be_a_function_that_is_asked_once_a_run() -> None
     asked: list[str] = []
 
     async def told(ctx: Any) -> str:
-        asked.append(ctx.run_id)
+        asked.append(ctx.identity)
         return f"Speak {ctx.context['language']}."
 
     model = scripted(call("look"), "done")
     loop = build_loop(instructions=told)
     async with Engine(loop, model=model, tools=[Toolkit([look], "Look twice.")]) as engine:
-        await engine.run({"messages": "go"}, run_id="r", context={"language": "Danish"})
-    assert asked == ["r"]
+        await engine.run({"messages": "go"}, identity="u", context={"language": "Danish"})
+    assert asked == ["u"]
     for request in model.requests:
         assert [message.text for message in request.messages[:3]] == [
             *("Speak Danish.", "Look twice.", "go")
@@ -374,7 +374,7 @@ async def test_instructions_may_be_a_function_that_is_asked_once_a_run() -> None
 
 
 async def test_instructions_that_are_no_text_are_a_contract_error() -> None:
-    with pytest.raises(ContractError, match="they are a text"):
+    with pytest.raises(ContractError, match="must give a text"):
         await ran(build_loop(instructions=lambda ctx: 3), endless())  # type: ignore[arg-type]
 
 

@@ -130,11 +130,11 @@ async def test_what_a_sub_agent_says_is_in_its_own_conversation() -> None:
 async def test_a_sub_agent_can_read_what_its_parent_has_done() -> None:
     seen: list[list[str]] = []
 
-    def told(ctx: Any) -> str:
-        seen.append([step.text for step in steps_above(ctx)])
-        return "You look things up."
+    @tool
+    async def recall(ctx: ToolContext) -> None:
+        seen.append([step.text for step in steps_above(ctx.node)])
 
-    below = Agent("research", told, scripted("ok"))
+    below = helper(scripted(call("recall"), "ok"), recall)
     from agentflow.mock import MockReply
 
     first = MockReply(text="Let me see.", calls=call("look").calls)
@@ -146,11 +146,11 @@ async def test_a_sub_agent_can_read_what_its_parent_has_done() -> None:
 async def test_nothing_is_above_an_agent_that_nobody_has_asked() -> None:
     seen: list[Any] = []
 
-    def told(ctx: Any) -> str:
-        seen.append(steps_above(ctx))
-        return "x"
+    @tool
+    async def recall(ctx: ToolContext) -> None:
+        seen.append(steps_above(ctx.node))
 
-    await Agent("alone", told, scripted("ok")).generate_text("go")
+    await Agent("alone", None, scripted(call("recall"), "ok"), [recall]).generate_text("go")
     assert seen == [()]
 
 
