@@ -22,6 +22,7 @@ from agentflow.agents.structured_step import as_structured
 from agentflow.agents.workspace import Workspace
 from agentflow.run.options import ResumeOptions, RunOptions
 from agentflow.tools.repeats import RepeatLimit
+from agentflow.tools.toolkit import Toolkit
 
 if TYPE_CHECKING:
     from agentflow.agents.agent import Agent
@@ -201,7 +202,12 @@ class Profile:
     @property
     def delegations(self) -> tuple[Delegation, ...]:
         """How it can hand tasks to other agents."""
-        listed = (tool for item in self.tools for tool in getattr(item, "tools", (item,)))
+        # What lies behind a connection is no agent of this process, and is not known before it is connected.
+        listed = (
+            tool
+            for item in self.tools
+            for tool in (item.tools if isinstance(item, Toolkit) else (item,))
+        )
         handlers = (getattr(tool, "handler", None) for tool in listed)
         return tuple(handler for handler in handlers if isinstance(handler, Delegation))
 

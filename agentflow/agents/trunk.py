@@ -155,6 +155,7 @@ async def opened(
         TypeError: There is no such option, or one is of the wrong kind; or the input is none.
         ContractError: The context is not what the agent asks for.
         AgentDenied: Whoever asks may not.
+        RuntimeError: The agent has a store, or a sub-agent has a server of tools, and was not entered.
         ValueError: The model's string names nothing that is installed.
     """
     given: Any = {name: value for name, value in options.items() if name in _OF_THE_RUN}
@@ -172,6 +173,12 @@ async def opened(
     )
     await permit(profile.permission, asked)
     engine, is_own = agent.engine_for(profile)
+    for delegation in profile.delegations:
+        if not delegation.agent.engine.tools.opened:
+            raise RuntimeError(
+                f"agent {delegation.agent.name!r} has a server of tools, so it is entered before agent {agent.name!r} is asked: "
+                f"async with Agent(…) as agent"
+            )
     messages = () if input is None else as_messages(input)
     begin = None if input is None else {"messages": list(messages)}
     run = engine.call(begin, given, answers=answers)

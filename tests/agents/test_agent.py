@@ -26,12 +26,14 @@ from agentflow import (
     Toolkit,
     tool,
 )
-from agentflow.agents import AgentDenied, Hooks, Prompts, StepPlan, Workspace
+from agentflow.agents import AgentDenied, Guardrail, Hooks, Prompts, StepPlan, Workspace
 from agentflow.agents.trunk import opened
 from agentflow.messages import UsageChunk, system, user
 from agentflow.mock import MockModel, MockRequest, Rule, call, calls
 from agentflow.models import Model, Price
 from agentflow.testing import FactRecorder
+from agentflow.tools.connected import ConnectedToolkit
+from agentflow.tools.tool import Tool
 from tests.agents.kit import assert_valid, endless, look, roles, scripted
 
 
@@ -662,3 +664,53 @@ async def test_a_retriever_that_fails_fails_the_call_before_the_model_and_is_nam
         await agent(model, retriever=archive).generate_text("go")
     assert any("'archive'" in note for note in caught.value.__notes__)
     assert len(model.requests) == 0
+
+
+class Server(ConnectedToolkit):
+    """A server of one tool, with the count of its connections."""
+
+    source = "server"
+    instructions = "Ask the server."
+
+    def __init__(self) -> None:
+        self.connected = 0
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        if not self.connected:
+            raise RuntimeError("not open")
+        return (look,)
+
+    async def open(self) -> None:
+        self.connected += 1
+
+    async def close(self) -> None:
+        self.connected -= 1
+
+
+async def test_tools_that_lie_elsewhere_are_connected_while_the_agent_is_entered() -> None:
+    server = Server()
+    model = MockModel([Rule(when="go", reply=call("look", at=3)), Rule(reply="ok")])
+    asked = Agent(
+        "helper", None, model, [server], guardrails=[Guardrail(tool_input=lambda made, v: True)]
+    )
+    async with asked:
+        assert server.connected == 1
+        result = await asked.generate_text("go")
+        changed = await asked.generate_text("go", max_steps=3)
+        assert server.connected == 1
+    assert server.connected == 0
+    for one in (result, changed):
+        assert one.steps[0].tool_results[0].content == "3"
+    with pytest.raises(RuntimeError, match="entered first"):
+        await asked.generate_text("go")
+
+
+async def test_a_sub_agent_with_tools_that_lie_elsewhere_is_entered_too() -> None:
+    below = Agent("below", None, scripted(call("look", at=3), "three"), [Server()])
+    boss = Agent("boss", None, scripted(call("ask_below", task="look"), "ok"), sub_agents=[below])
+    with pytest.raises(RuntimeError, match="'below' has a server of tools"):
+        await boss.generate_text("go")
+    async with below:
+        result = await boss.generate_text("go")
+    assert result.steps[0].tool_results[0].content == "three"
