@@ -28,7 +28,7 @@ from agentflow.agents.step import Step
 from agentflow.agents.step_plan import PrepareStep, StepContext, StepPlan
 from agentflow.agents.stop import StopWhen, step_count, tool_called
 from agentflow.agents.stream import AgentStream
-from agentflow.agents.workspace import Workspace
+from agentflow.tools.workspace import Workspace
 
 __all__ = [
     "Agent",

@@ -19,10 +19,10 @@ from agentflow.agents.setup import LoopSetup
 from agentflow.agents.step_plan import PrepareStep, StepPlan, chained, forcing
 from agentflow.agents.stop import StopWhen, as_conditions
 from agentflow.agents.structured_step import as_structured
-from agentflow.agents.workspace import Workspace
 from agentflow.run.options import ResumeOptions, RunOptions
 from agentflow.tools.repeats import RepeatLimit
 from agentflow.tools.toolkit import Toolkit
+from agentflow.tools.workspace import Workspace
 
 if TYPE_CHECKING:
     from agentflow.agents.agent import Agent

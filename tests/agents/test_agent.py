@@ -33,6 +33,7 @@ from agentflow.mock import MockModel, MockRequest, Rule, call, calls
 from agentflow.models import Model, Price
 from agentflow.testing import FactRecorder
 from agentflow.tools.connected import ConnectedToolkit
+from agentflow.tools.files import file_tools
 from agentflow.tools.tool import Tool
 from tests.agents.kit import assert_valid, endless, look, roles, scripted
 
@@ -304,6 +305,7 @@ async def test_the_steps_of_the_call_go_before_the_agents_and_the_bounds_follow(
     assert (len(result.steps), result.bounds.model_calls.value) == (2, 2)
     assert len((await asked.generate_text("go")).steps) == 5
     assert agent(endless(), Workspace([look])).workflow.bounds().model_calls.value == 100
+    assert agent(endless(), file_tools(".")).workflow.bounds().model_calls.value == 100
     assert agent(endless(), look).workflow.bounds().model_calls.value == 10
 
 

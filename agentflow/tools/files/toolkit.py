@@ -9,7 +9,7 @@ from agentflow.tools.context import ToolContext
 from agentflow.tools.files.folder import FileText, Folder, Listing, Written
 from agentflow.tools.files.search import Found
 from agentflow.tools.tool import Tool, tool
-from agentflow.tools.toolkit import Toolkit
+from agentflow.tools.workspace import Workspace
 
 __all__ = ["file_tools"]
 
@@ -19,7 +19,7 @@ def file_tools(
     *,
     access: Literal["read", "write"] = "read",
     prefix: str = "",
-) -> Toolkit:
+) -> Workspace:
     """Tools for the files of one folder, which no path leads out of: `list_files`, `read_file`, `search_files`, `write_file`.
 
     Args:
@@ -38,7 +38,7 @@ def file_tools(
     made = _reading(place, prefix)
     if access == "write":
         made.append(_writing(place, prefix))
-    return Toolkit(
+    return Workspace(
         made,
         "Paths of files are relative to one folder, with '/', and nothing outside of it can be reached.",
         name=f"{prefix}files",
