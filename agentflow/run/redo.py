@@ -79,7 +79,9 @@ def _delta(node: PlanNode, state: State, values: Mapping[str, Any]) -> dict[str,
     for name, value in values.items():
         if name in node.private:
             continue
-        if node.writes[name].reducer is None and _unchanged(dict.get(state, name), value):
+        # A field that holds nothing is there, and one that does not exist is not: `None` is news to it.
+        known = node.writes[name].reducer is None and name in state
+        if known and _unchanged(dict.__getitem__(state, name), value):
             continue
         try:
             delta[name] = encoded(value)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given, strategies
 
-from agentflow import Engine
+from agentflow import Engine, Workflow, define_workflow, node, route
 from agentflow.stores.memory import MemoryStore
-from tests.durable.crashing import CrashingStore
+from tests.durable.crashing import CrashingStore, process
 from tests.durable.trial import Trial
 from tests.durable.workflows import BUDGET, INPUT, World, everything
 
@@ -64,3 +66,23 @@ async def test_a_dead_process_leaves_a_run_that_another_finds_and_finishes() -> 
         assert info.run_id == "r"
         runs = await engine.recover()
         assert runs["r"].status == "failed"  # it was recovered without the world that it needs
+
+
+async def test_a_field_that_was_set_to_nothing_is_there_after_a_death() -> None:
+    async def clear(state: Any) -> dict[str, Any]:
+        return {"note": None}
+
+    async def read(state: Any) -> dict[str, Any]:
+        return {"answer": f"{state['note']}"}
+
+    workflow: Workflow[str] = define_workflow(
+        "clears",
+        nodes=[
+            node(clear, provides=["note"], routes=[route.to("read")]),
+            node(read, requires=["note"], provides=["answer"], routes=[route.deliver("answer")]),
+        ],
+        inputs=[],
+    )
+    inner = MemoryStore()
+    assert (await process(workflow, CrashingStore(inner, 2, before=False))).status != "completed"
+    assert (await process(workflow, inner)).outcome() == "None"
