@@ -31,6 +31,7 @@ def nested(depth: int) -> Any:
 
 
 VALUES: dict[str, Callable[[], Any]] = {
+    "nothing, which is a value": lambda: None,
     "a dataclass with fields that no argument sets": lambda: kit.Plain("ab", [1, {2}]),
     "counters, defaultdicts and bounded deques": lambda: [
         Counter("abca"),
