@@ -235,9 +235,10 @@ class Agent:
 
     def _workflow_of(self, profile: Profile) -> Workflow[LoopResult]:
         """The workflow of a profile: its graph depends on the steps and on who stands around the loop, all else is told later."""
-        around = (
-            (profile.max_middleware_retries, profile.judges_beside) if profile.is_guarded else None
-        )
+        around = None
+        if profile.is_guarded:
+            remembers = profile.memory is not None
+            around = (profile.max_middleware_retries, profile.judges_beside, remembers)
         delegated = profile.delegated_calls
         key = (profile.steps, profile.on_max_steps, around, delegated)
         known = self._workflows.get(key)
@@ -250,7 +251,10 @@ class Agent:
                 tool_model_calls=delegated,
             )
             if around is not None:
-                known = guarded(known, self._own, retries=around[0], beside=around[1])
+                retries, beside, remembers = around
+                known = guarded(
+                    known, self._own, retries=retries, beside=beside, remembers=remembers
+                )
             self._workflows[key] = known
         return known
 

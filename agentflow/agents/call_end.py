@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from agentflow.agents.call_view import CallView
 from agentflow.agents.guardrails import GuardrailBlocked
 from agentflow.agents.hooks import CallEnd, Hooks, notify_of_end
+from agentflow.agents.memory.recording import flush_recording
 from agentflow.agents.middleware import MiddlewareAborted
 from agentflow.agents.progress import progress_of
 from agentflow.agents.result import TextResult
@@ -50,7 +51,9 @@ async def tell_end(
     error: BaseException | None,
     ledger: Ledger,
 ) -> None:
-    """Tell the hooks how a call ended, once: a call that waits, or was left where it is, has not ended.
+    """See to what is to be kept of a call, and tell the hooks how it ended, once.
+
+    A call that waits, or was left where it is, has not ended.
 
     Args:
         hooks: Those of the call.
@@ -60,6 +63,7 @@ async def tell_end(
         error: What it raised, or `None`.
         ledger: What it has spent.
     """
+    await flush_recording(view, error)
     if not hooks or isinstance(error, RunSuspended | RunInterrupted):
         return
     if result is not None:

@@ -9,6 +9,7 @@ from agentflow.agents.events import StepEvent, tell
 from agentflow.agents.hooks import notify
 from agentflow.agents.loop_result import FinishReason, LoopResult
 from agentflow.agents.loop_state import LoopState, steps_so_far
+from agentflow.agents.memory.recording import record_step
 from agentflow.agents.setup import LoopSetup, setup_in_force
 from agentflow.agents.step import Step
 from agentflow.agents.stop import is_met
@@ -41,6 +42,7 @@ class Deciding:
         setup = setup_in_force(self._setup, ctx)
         steps = steps_so_far(state)
         await _told(ctx, steps[-1])
+        await record_step(setup.memory, ctx, state["messages"])
         if "bailed" in state:
             value = state["bailed"]
             return {"result": _result(state, "bail", text=result_text(value), object=value)}
@@ -75,6 +77,7 @@ class Deciding:
         closing = state["steps"][-1].closing
         if closing:
             await _told(ctx, steps[-1])
+            await record_step(setup.memory, ctx, state["messages"])
             await _finished_step(setup, ctx, steps[-1])
         if setup.output is None:
             return {"result": _result(state, "max_steps")}

@@ -1,10 +1,10 @@
-"""The workflow around the loop of an agent that has middleware or guardrails: each stands at a node that everybody can see.
+"""The workflow around the loop of an agent that has middleware, guardrails or memory: each stands at a node that everybody can see.
 
 ::
 
     receive (starts a round) -> work (the loop, alone or beside guardrails) -> review -> receive again, or the result
 
-Round n is attempt n. Every attempt begins with the original input and a new loop, so nothing of an attempt that was given up is
+With memory, `recall` stands before `work`, and `remember` before the result. Round n is attempt n. Every attempt begins with the original input and a new loop, so nothing of an attempt that was given up is
 left, but for what was spent.
 """
 
@@ -17,6 +17,8 @@ from pydantic import BeforeValidator
 from agentflow.agents.beside import BESIDE, passing
 from agentflow.agents.loop_result import LoopResult
 from agentflow.agents.loop_state import as_list
+from agentflow.agents.memory.owner import Owner
+from agentflow.agents.memory.remembering import Remembering
 from agentflow.agents.receiving import Receiving
 from agentflow.agents.reviewing import Reviewing
 from agentflow.agents.setup import LoopSetup
@@ -32,20 +34,31 @@ __all__ = ["GuardedState", "guarded"]
 
 
 class GuardedState(TypedDict):
-    """The state around the loop: the input, what became of it for this attempt, and what the loop has come to."""
+    """The state around the loop: the input, what became of it for this attempt, and what the loop has come to.
+
+    With memory, `owner` is whose, `told` what is remembered and then what is asked, and `reviewed` the result before it is kept.
+    """
 
     messages: Annotated[list[Message], BeforeValidator(as_list)]
+    owner: NotRequired[Owner]
     attempt: NotRequired[int]
     received: NotRequired[Literal["asked", "again"]]
     asked: NotRequired[list[Message]]
+    told: NotRequired[list[Message]]
     feedback: NotRequired[str | None]
     passed: NotRequired[bool]
     worked: NotRequired[LoopResult]
+    reviewed: NotRequired[LoopResult]
     result: NotRequired[LoopResult]
 
 
 def guarded(
-    loop: Workflow[LoopResult], setup: LoopSetup, *, retries: int, beside: bool
+    loop: Workflow[LoopResult],
+    setup: LoopSetup,
+    *,
+    retries: int,
+    beside: bool,
+    remembers: bool = False,
 ) -> Workflow[LoopResult]:
     """The workflow around a loop.
 
@@ -54,18 +67,25 @@ def guarded(
         setup: The setup that it was made for.
         retries: How many further attempts middleware may ask for.
         beside: Whether some guardrails judge the input while the loop is at work.
+        remembers: Whether there is a memory.
     """
-    receiving, reviewing = Receiving(setup, retries), Reviewing(setup)
+    receiving = Receiving(setup, retries)
+    told = "told" if remembers else "asked"
+    kept = "reviewed" if remembers else "result"
+    nodes = [
+        _received(receiving, retries, "recall" if remembers else "work"),
+        _beside(loop, setup, told) if beside else _alone(loop, told),
+        _reviewed(Reviewing(setup, kept), retries, ["passed"] if beside else [], kept),
+    ]
+    if remembers:
+        remembering = Remembering(setup)
+        nodes += [_recalling(remembering), _keeping(remembering)]
     return define_workflow(
         loop.id,
-        nodes=[
-            _received(receiving, retries),
-            _beside(loop, setup) if beside else _alone(loop),
-            _reviewed(reviewing, retries, ["passed"] if beside else []),
-        ],
+        nodes=nodes,
         state=GuardedState,
         inputs=["messages"],
-        optional_inputs=[],
+        optional_inputs=["owner"] if remembers else [],
         entry="receive",
         max_rounds=1 + retries,
         result=LoopResult,
@@ -73,10 +93,10 @@ def guarded(
     )
 
 
-def _received(receiving: Receiving, retries: int) -> Node:
-    routes = [route.to("work")]
+def _received(receiving: Receiving, retries: int, next: str) -> Node:
+    routes = [route.to(next)]
     if retries:
-        routes = [route.to("work", when=field("received") == "asked"), route.to("receive")]
+        routes = [route.to(next, when=field("received") == "asked"), route.to("receive")]
     return node(
         receiving.receive,
         requires=["messages"],
@@ -87,28 +107,50 @@ def _received(receiving: Receiving, retries: int) -> Node:
     )
 
 
-_ASKED = {"messages": "asked", "feedback": "feedback"}
+def _recalling(remembering: Remembering) -> Node:
+    return node(
+        remembering.recall,
+        requires=["asked"],
+        provides=["owner", "told"],
+        uses=Uses(),
+        routes=[route.to("work")],
+    )
 
 
-def _alone(loop: Workflow[LoopResult]) -> Node:
+def _keeping(remembering: Remembering) -> Node:
+    return node(
+        remembering.remember,
+        requires=["owner", "reviewed"],
+        provides=["result"],
+        uses=Uses(),
+        routes=[route.deliver("result")],
+    )
+
+
+def _alone(loop: Workflow[LoopResult], told: str) -> Node:
     return subflow(
         "work",
         loop,
-        inputs=_ASKED,
+        inputs=_worked_on(told),
         outputs={"worked": "$result"},
-        requires=["asked", "feedback"],
+        requires=[told, "feedback"],
         provides=["worked"],
         routes=[route.to("review")],
         description="Let the loop work.",
     )
 
 
-def _beside(loop: Workflow[LoopResult], setup: LoopSetup) -> Node:
+def _worked_on(told: str) -> dict[str, str]:
+    return {"messages": told, "feedback": "feedback"}
+
+
+def _beside(loop: Workflow[LoopResult], setup: LoopSetup, told: str) -> Node:
     branches: dict[str, Any] = {
-        "loop": subflow("loop", loop, inputs=_ASKED, outputs={"worked": "$result"}),
+        "loop": subflow("loop", loop, inputs=_worked_on(told), outputs={"worked": "$result"}),
         BESIDE: subflow(
             BESIDE,
             passing(loop.id, setup),
+            # What is remembered was judged when it was new.
             inputs={"messages": "asked"},
             outputs={"passed": "$result"},
         ),
@@ -116,20 +158,23 @@ def _beside(loop: Workflow[LoopResult], setup: LoopSetup) -> Node:
     return parallel(
         "work",
         branches=branches,
-        requires=["asked", "feedback"],
+        requires=list(dict.fromkeys(["asked", told, "feedback"])),
         provides=["worked", "passed"],
         routes=[route.to("review")],
         description="Let the loop work while guardrails judge the input.",
     )
 
 
-def _reviewed(reviewing: Reviewing, retries: int, passed: list[str]) -> Node:
-    ends = route.deliver_if_ready("result") if retries else route.deliver("result")
+def _reviewed(reviewing: Reviewing, retries: int, passed: list[str], kept: str) -> Node:
+    if kept == "reviewed":
+        ends = route.to("remember", when=field(kept).exists() if retries else None)
+    else:
+        ends = route.deliver_if_ready(kept) if retries else route.deliver(kept)
     return node(
         reviewing.review,
         requires=["worked", "attempt", "feedback", *passed],
-        provides=[] if retries else ["result"],
-        may_provide=["result", "feedback"] if retries else [],
+        provides=[] if retries else [kept],
+        may_provide=[kept, "feedback"] if retries else [],
         uses=Uses(),
         routes=[ends, route.to("receive")] if retries else [ends],
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, Self, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict
 
 from agentflow.agents.delegation import Delegation
 from agentflow.agents.guardrails import Guardrail, as_guardrails
@@ -12,6 +12,7 @@ from agentflow.agents.hooks import Hooks, as_hooks
 from agentflow.agents.instructions import Instructions, Retriever, SubAgentNote
 from agentflow.agents.loop import OnMaxSteps
 from agentflow.agents.max_steps import default_steps, resolve_steps
+from agentflow.agents.memory.settings import Memory, as_memory
 from agentflow.agents.middleware import Middleware, as_middlewares
 from agentflow.agents.overlay import overlaid
 from agentflow.agents.prompts import Prompts
@@ -64,6 +65,8 @@ class AgentOptions(TypedDict, total=False):
         authorize: A policy `(tool, input, ctx) -> bool` that every tool call must pass.
         require_authorization: Refuse tools that neither policy speaks of.
         max_parallel_tools: How many tool calls of one answer run at the same time.
+        memory: What is remembered from call to call: a `Memory`; `False` for nothing, whatever the agent says; `None` says
+            nothing, so that an agent has no memory, and a call what the agent has.
     """
 
     markdown: bool
@@ -91,6 +94,7 @@ class AgentOptions(TypedDict, total=False):
     authorize: Authorize | None
     require_authorization: bool
     max_parallel_tools: int
+    memory: Memory | Literal[False] | None
 
 
 class SaidAnew(AgentOptions, total=False):
@@ -112,7 +116,15 @@ class ResumedCallOptions(SaidAnew, ResumeOptions, total=False):
 
 
 class CallOptions(SaidAnew, RunOptions, total=False):
-    """What one call may say: everything that an agent may be told, and what a run may be given."""
+    """What one call may say: everything that an agent may be told, what a run may be given, and whose memory it has.
+
+    Attributes:
+        resource_id: Whose memory it is, unless identity or context say it.
+        thread_id: Which conversation it belongs to, likewise.
+    """
+
+    resource_id: str | None
+    thread_id: str | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,6 +164,7 @@ class Profile:
     authorize: Authorize | None = None
     require_authorization: bool = False
     max_parallel_tools: int = 10
+    memory: Memory | None = None
     streams: bool = False
 
     def over(self, call: Mapping[str, Any]) -> Self:
@@ -181,6 +194,8 @@ class Profile:
                 said[name] = (*own, *made(said[name], before=len(own)))
         if "hooks" in said:
             said["hooks"] = (*self.hooks, *as_hooks(said["hooks"]))
+        if "memory" in said:
+            said["memory"] = as_memory(said["memory"])
         if "prepare_step" in said:
             said["prepare_step"] = (*self.prepare_step, said["prepare_step"])
         return replace(self, **said) if said else self
@@ -225,7 +240,7 @@ class Profile:
         """Whether somebody stands before or after the loop."""
         found: list[object] = [one.input or one.output for one in self.middlewares]
         found += [one.input or one.output for one in self.guardrails]
-        return any(found)
+        return any(found) or self.memory is not None
 
     @property
     def judges_beside(self) -> bool:
@@ -258,4 +273,5 @@ class Profile:
             guardrails=self.guardrails,
             hooks=self.hooks,
             retries=self.max_middleware_retries,
+            memory=self.memory,
         )

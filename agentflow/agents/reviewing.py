@@ -28,12 +28,14 @@ class Reviewing:
 
     Args:
         setup: The setup of the agent.
+        kept: The field for what has passed.
     """
 
-    __slots__ = ("_setup",)
+    __slots__ = ("_kept", "_setup")
 
-    def __init__(self, setup: LoopSetup) -> None:
+    def __init__(self, setup: LoopSetup, kept: str = "result") -> None:
         self._setup = setup
+        self._kept = kept
 
     async def review(self, state: GuardedState, ctx: NodeContext) -> dict[str, Any]:
         """Let the answer pass those who rewrite it, then those who judge it."""
@@ -48,7 +50,7 @@ class Reviewing:
             because = "its answer was handed out, and cannot be taken back" if streamed else ""
             return {"feedback": await again(setup, aborted, view, because=because)}
         await judge(setup.guardrails, "output", given, view, ctx=ctx)
-        return {"result": worked if given is value else _with(worked, given)}
+        return {self._kept: worked if given is value else _with(worked, given)}
 
 
 def _with(worked: LoopResult, value: Any) -> LoopResult:

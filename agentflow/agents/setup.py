@@ -27,6 +27,7 @@ from agentflow.models.transport import structured
 from agentflow.tools.repeats import RepeatLimit
 
 if TYPE_CHECKING:
+    from agentflow.agents.memory.settings import Memory
     from agentflow.run.context import NodeContext
 
 __all__ = ["LoopSetup", "setup_in_force"]
@@ -53,6 +54,7 @@ class LoopSetup:
         guardrails: Who judges what passes, in their order.
         hooks: Who is told.
         retries: How many further attempts middleware may ask for.
+        memory: What is remembered from call to call.
     """
 
     instructions: Instructions | None = None
@@ -71,6 +73,7 @@ class LoopSetup:
     guardrails: tuple[Guardrail, ...] = ()
     hooks: tuple[Hooks, ...] = ()
     retries: int = 0
+    memory: Memory | None = None
 
     async def told(self, ctx: NodeContext, messages: Sequence[Message]) -> tuple[Message, ...]:
         """What the model is told before the conversation, gathered from all sources.

@@ -17,6 +17,7 @@ import anyio
 from agentflow.agents.call_end import own_error, tell_end
 from agentflow.agents.call_view import CallView
 from agentflow.agents.hooks import notify
+from agentflow.agents.memory.owner import RESERVED, owner_of
 from agentflow.agents.overlay import overlaid
 from agentflow.agents.permission import Asked, permit
 from agentflow.agents.result import TextResult
@@ -159,7 +160,8 @@ async def opened(
         ValueError: The model's string names nothing that is installed.
     """
     given: Any = {name: value for name, value in options.items() if name in _OF_THE_RUN}
-    profile = agent.profile.over({n: v for n, v in options.items() if n not in _OF_THE_RUN})
+    apart = _OF_THE_RUN.union(RESERVED)
+    profile = agent.profile.over({n: v for n, v in options.items() if n not in apart})
     if sink is not None:
         given["sink"] = sink
         if profile.output is not None:
@@ -180,7 +182,10 @@ async def opened(
                 f"async with Agent(…) as agent"
             )
     messages = () if input is None else as_messages(input)
-    begin = None if input is None else {"messages": list(messages)}
+    begin: dict[str, Any] | None = None if input is None else {"messages": list(messages)}
+    if begin is not None and profile.memory is not None:
+        # What goes on has the memory that it began with, whoever lets it go on.
+        begin["owner"] = owner_of(given.get("identity"), context, options)
     run = engine.call(begin, given, answers=answers)
     return AgentCall(profile, engine, run, messages, is_own, goes_on=answers is not ATTACHED)
 

@@ -59,6 +59,9 @@ FACT_KINDS: Final[Mapping[str, str]] = {
     "step.completed": "An agent's step ended. Data: `step`, `finish_reason`, `usage`, and `items`: the kind of each text, tool call "
     "and tool result in it, with its size or tool. Content: its messages.",
     "history.repaired": "A history could not be sent as it was. Data: `repairs`, each with its `kind` and where (`at`).",
+    "memory.recalled": "An agent has read what it remembers. Data: `turns`, `messages`.",
+    "memory.saved": "A turn became a part of its conversation's history. Data: `messages`.",
+    "memory.skipped": "A turn was not kept. Data: `reason`.",
     "middleware.started": "A middleware took what passed its boundary. Data: `middleware`, `boundary`.",
     "middleware.completed": "It gave what goes on. Data: the same. Content: `before` and `after`.",
     "middleware.failed": "It ended the call or the attempt, or failed. Data: the same, `error`, `message`.",

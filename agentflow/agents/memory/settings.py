@@ -1,0 +1,116 @@
+"""Memory: what an agent remembers from one call to the next, where that is kept, and when it is written."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+
+from agentflow.agents.memory.ports import ConversationHistory, Recall
+
+if TYPE_CHECKING:
+    from agentflow.agents.memory.owner import Owner
+    from agentflow.agents.memory.turn import Turn
+
+__all__ = ["Memory", "Save", "as_memory"]
+
+Save = Literal["finish", "step", "step_and_wait", "never"]
+"""When something is written.
+
+- `finish`: a turn, when it has ended well
+- `step`: besides, a record of what each step has said, beside the loop
+- `step_and_wait`: the same, and the next step begins when the record is kept
+- `never`: memory is read only
+"""
+
+_DEBOUNCE: Final = 0.2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """What an agent remembers. It holds nothing of a call, and may be shared by agents.
+
+    Args:
+        history: Keeps conversations.
+        turns: How many of the latest turns of a conversation are told to the model.
+        recall: Finds earlier turns by what they say; they are told before the latest ones.
+        save: When something is written.
+        debounce: Seconds that a record of a step waits for others, to be written together with them.
+
+    Raises:
+        TypeError: `history` is none.
+        ValueError: A number is out of range, or there is no such `save`.
+    """
+
+    history: ConversationHistory
+    turns: int = 20
+    recall: Recall | None = None
+    save: Save = "finish"
+    debounce: float = _DEBOUNCE
+
+    def __post_init__(self) -> None:
+        if not callable(getattr(self.history, "load", None)):
+            raise TypeError(
+                f"history={self.history!r} keeps no conversations: give InMemoryHistory(), or another ConversationHistory"
+            )
+        if self.turns < 0:
+            raise ValueError(f"turns={self.turns!r}: it is a number of turns, or 0 for none")
+        if self.save not in get_args(Save):
+            said = ", ".join(map(repr, get_args(Save)))
+            raise ValueError(f"save={self.save!r}: it is one of {said}")
+        if not 0 <= self.debounce < math.inf:
+            raise ValueError(f"debounce={self.debounce!r}: it is a number of seconds, or 0")
+
+    @property
+    def writes(self) -> bool:
+        """Whether anything is written."""
+        return self.save != "never"
+
+    @property
+    def records_steps(self) -> bool:
+        """Whether the steps of a turn are recorded before it has ended."""
+        return self.save in ("step", "step_and_wait")
+
+    async def read(self, owner: Owner, query: str) -> Sequence[Turn]:
+        """The turns that are told to the model: those that were found by the query, then the latest; none of them twice.
+
+        Args:
+            owner: Whose.
+            query: What is asked.
+        """
+        if owner.resource_id is None:
+            return ()
+        thread = owner.thread
+        latest: Sequence[Turn] = ()
+        if thread is not None and self.turns:
+            latest = await self.history.load(thread, last=self.turns)
+        if self.recall is None or not query.strip():
+            return latest
+        found = await self.recall.search(owner.resource_id, owner.thread_id, query)
+        known = {turn.id for turn in latest}
+        wanted = [id for id in dict.fromkeys(found) if id not in known]
+        earlier = await self.history.find(owner.resource_id, wanted) if wanted else ()
+        return (*earlier, *latest)
+
+    async def keep(self, owner: Owner, turn: Turn) -> None:
+        """Make a turn a part of the history; doing it again changes nothing."""
+        thread = owner.thread
+        if thread is None:
+            return
+        await self.history.append(thread, turn)
+        if self.recall is not None:
+            await self.recall.add(thread, turn)
+
+
+def as_memory(given: Any) -> Memory | None:
+    """What was given as memory; `None` for `False`, which is to have none.
+
+    Raises:
+        TypeError: It is neither.
+    """
+    if given is False:
+        return None
+    if not isinstance(given, Memory):
+        raise TypeError(f"memory={given!r}: give Memory(history=…), or False for none")
+    return given
