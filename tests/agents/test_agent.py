@@ -678,6 +678,10 @@ class Server(ConnectedToolkit):
         self.connected = 0
 
     @property
+    def opened(self) -> bool:
+        return self.connected > 0
+
+    @property
     def tools(self) -> tuple[Tool, ...]:
         if not self.connected:
             raise RuntimeError("not open")

@@ -427,10 +427,10 @@ async def test_making_an_agent_reads_nothing_and_two_calls_share_what_was_made()
     history, model = Watched(), fine()
     asked = agent(history, model)
     assert history.reads == [] == list(model.requests)
-    before = asked.engine_below()
+    before = asked.engine
     for _ in range(2):
         await asked.generate_text("one", **MINE)
-    assert asked.engine_below() is before
+    assert asked.engine is before
     assert asked.profile.memory is not None
     assert asked.profile.memory.history is history
 
