@@ -11,8 +11,10 @@ from __future__ import annotations
 import argparse
 import contextlib
 import difflib
+import importlib
 import inspect
 import os
+import pkgutil
 import shlex
 import subprocess
 import sys
@@ -228,8 +230,35 @@ def errors_page() -> str:
         "| error | code | what it means |",
         "|---|---|---|",
         *map(_error_row, _errors()),
+        "",
+        "Some rooms have errors of their own, which stand beside what raises them:",
+        "",
+        "| error | from | code | what it means |",
+        "|---|---|---|---|",
+        *map(_room_row, room_errors()),
     ]
     return "\n".join(lines) + "\n"
+
+
+def room_errors() -> list[type[AgentflowError]]:
+    """Return the public errors that are not in `agentflow.errors`, sorted by where they are."""
+    found: list[type[AgentflowError]] = []
+    for room in pkgutil.walk_packages(agentflow.__path__, "agentflow."):
+        if room.name.endswith("__main__"):
+            continue
+        module = importlib.import_module(room.name)
+        named = (getattr(module, name, None) for name in getattr(module, "__all__", ()))
+        found += [
+            each
+            for each in named
+            if isinstance(each, type)
+            and issubclass(each, AgentflowError)
+            and each.__module__ == room.name
+        ]
+    return sorted(
+        (each for each in found if each.__module__ != "agentflow.errors"),
+        key=lambda each: (each.__module__, each.__name__),
+    )
 
 
 def _errors() -> Iterator[type[AgentflowError]]:
@@ -240,6 +269,11 @@ def _errors() -> Iterator[type[AgentflowError]]:
         waiting[:0] = [
             each for each in error.__subclasses__() if each.__module__ == error.__module__
         ]
+
+
+def _room_row(error: type[AgentflowError]) -> str:
+    name, code, text = _error_row(error).strip("| ").split(" | ", 2)
+    return f"| {name} | `{error.__module__}` | {code} | {text} |"
 
 
 def _error_row(error: type[AgentflowError]) -> str:

@@ -63,7 +63,6 @@ class CallEngine(Engine["LoopResult"]):
         told = [one for one in profile.hooks if one.on_tool_start or one.on_tool_end]
         if judges or told:
             self.tools = WatchedTools(self.tools, judges, told)
-
         self.max_delegations = profile.max_delegations
 
     @property

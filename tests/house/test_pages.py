@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
 import yaml
 
+from agentflow.errors import AgentflowError
 from tests.acceptance.pages import blocks_of, commands_of, pages, prints_as_shown
 from tests.acceptance.programs import run
 from tests.house.repository import PACKAGE, ROOT, modules
@@ -110,3 +113,20 @@ def test_yaml_on_a_page_is_yaml(page: Path) -> None:
     for block in blocks_of(page):
         if block.info[:1] == ("yaml",):
             assert isinstance(yaml.safe_load(block.text), dict), block.place
+
+
+def test_every_error_stands_on_its_page_with_a_code_that_no_other_has() -> None:
+    page = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
+    paths = [path.relative_to(ROOT).with_suffix("") for path in modules()]
+    names = [".".join(path.parts) for path in paths if path.name not in ("__init__", "__main__")]
+    errors = [
+        each
+        for name in names
+        for each in vars(importlib.import_module(name)).values()
+        if isinstance(each, type) and issubclass(each, AgentflowError)
+        if each.__module__ == name and not each.__name__.startswith("_")
+    ]
+    missing = [each.__name__ for each in errors if f"| `{each.__name__}` |" not in page]
+    assert not missing
+    shared = [code for code, often in Counter(each.code for each in errors).items() if often > 1]
+    assert not shared

@@ -27,6 +27,8 @@ class FormatError(ContractError):
         place: The place of it, such as `messages[0].role`; `None` for the whole.
     """
 
+    code = "format"
+
     def __init__(self, message: str, place: str | None = None) -> None:
         self.message = message
         self.place = place
