@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from bench.tools.smith import ARGUMENTS, look_up
+from bench.tools.function import look_up
+from bench.tools.smith import ARGUMENTS
 
 TITLE = "agentflow"
 DISTRIBUTION = "agentflow"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Literal
 
-from bench.tools.smith import ARGUMENTS, Filter, look_up
+from bench.tools.function import Filter, look_up
+from bench.tools.smith import ARGUMENTS
 
 TITLE = "pydantic"
 DISTRIBUTION = None

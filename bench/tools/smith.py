@@ -1,13 +1,11 @@
-"""The small protocol that every competitor's module of tools follows, and the function that both make a tool of."""
+"""The small protocol that every competitor's module of tools follows, and the arguments that all are given."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
-from typing_extensions import TypedDict
-
-__all__ = ["ARGUMENTS", "Filter", "Smith", "look_up"]
+__all__ = ["ARGUMENTS", "Smith"]
 
 ARGUMENTS: dict[str, Any] = {
     "service": "checkout",
@@ -15,28 +13,6 @@ ARGUMENTS: dict[str, Any] = {
     "filters": [{"field": "status", "value": "500"}, {"field": "path", "value": "/pay"}],
     "order": "newest",
 }
-
-
-# Not that of `typing`, which pydantic alone does not take on Python 3.11.
-class Filter(TypedDict):
-    """What an entry must have."""
-
-    field: str
-    value: str
-
-
-async def look_up(
-    service: str, since: int, filters: list[Filter], order: Literal["newest", "oldest"] = "newest"
-) -> str:
-    """Look for entries in a service's log.
-
-    Args:
-        service: The service.
-        since: How many hours back.
-        filters: What an entry must have.
-        order: Which come first.
-    """
-    return f"{len(filters)} of {service}"
 
 
 class Smith(Protocol):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import subprocess
 import sys
 from pathlib import Path
 from typing import cast
@@ -168,6 +169,12 @@ def test_the_items_whose_memory_is_measured_all_wait_at_the_same_time(name: str)
         assert await run == 100
 
     asyncio.run(work())
+
+
+def test_what_runs_beside_every_competitor_needs_the_standard_library_alone() -> None:
+    code = "import sys; sys.path.insert(0, '.'); import bench.cell"
+    command = [sys.executable, "-I", "-S", "-c", code]
+    subprocess.run(command, check=True, cwd=environments.ROOT, timeout=60)
 
 
 def test_the_command_prints_a_table_with_the_marks(capsys: pytest.CaptureFixture[str]) -> None:
