@@ -10,6 +10,7 @@ from agentflow.agents.call_view import CallView
 from agentflow.agents.events import ToolCallEvent, tell
 from agentflow.agents.hooks import prepared
 from agentflow.agents.loop_state import LoopState, steps_so_far
+from agentflow.agents.memory.working import INTERNAL
 from agentflow.agents.middleware import Middleware, handled, seen_by
 from agentflow.agents.model_tries import told_of_tries
 from agentflow.agents.progress import note_progress
@@ -129,7 +130,7 @@ async def _conversation(
     setup: LoopSetup, state: LoopState, ctx: NodeContext, request: StepRequest
 ) -> Sequence[Message]:
     """The messages as the model gets them: a legal sequence, whatever the history, after whoever has a say in it."""
-    sanitised = sanitise(state["messages"])
+    sanitised = sanitise(state["messages"], internal=INTERNAL)
     if sanitised.repairs:
         repairs = [{"kind": done.kind, "at": done.at} for done in sanitised.repairs]
         emit(ctx, "history.repaired", data={"repairs": repairs})

@@ -51,7 +51,7 @@ class CallEngine(Engine["LoopResult"]):
             workflow,
             model=profile.model,
             models=profile.models or None,
-            tools=profile.tools,
+            tools=(*profile.tools, *(profile.memory.tools if profile.memory else ())),
             observers=observers,
             store=store,
             budget=budget,

@@ -17,6 +17,7 @@ from agentflow.agents.instructions import (
     gather,
     stack,
 )
+from agentflow.agents.memory.working import reading
 from agentflow.agents.middleware import Middleware
 from agentflow.agents.prompts import Prompts
 from agentflow.agents.step_plan import PrepareStep, StepPlan
@@ -91,6 +92,7 @@ class LoopSetup:
             toolkits=ctx.tools.instructions,
             markdown=self.markdown,
             retriever=self.retriever,
+            working_memory=reading(self.memory, ctx),
             sub_agents=self.sub_agents,
         )
         question = current_question(messages)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
-from agentflow.agents.memory.ports import ConversationHistory, Recall
+from agentflow.agents.memory.ports import ConversationHistory, Recall, WorkingMemory
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
+
     from agentflow.agents.memory.owner import Owner
     from agentflow.agents.memory.turn import Turn
+    from agentflow.tools.tool import Tool
 
 __all__ = ["Memory", "Save", "as_memory"]
 
@@ -34,20 +37,28 @@ class Memory:
     Args:
         history: Keeps conversations.
         turns: How many of the latest turns of a conversation are told to the model.
+        working: Keeps what the agent knows of a resource; it is told with the instructions.
+        working_type: The pydantic model of that, by which the model updates it, with the tool `update_working_memory`.
         recall: Finds earlier turns by what they say; they are told before the latest ones.
         save: When something is written.
         debounce: Seconds that a record of a step waits for others, to be written together with them.
 
     Raises:
         TypeError: `history` is none.
-        ValueError: A number is out of range, or there is no such `save`.
+        ValueError: A number is out of range, there is no such `save`, or of `working` and `working_type` one is missing.
+
+    Attributes:
+        tools: What the model is offered because of it.
     """
 
     history: ConversationHistory
     turns: int = 20
+    working: WorkingMemory | None = None
+    working_type: type[BaseModel] | None = None
     recall: Recall | None = None
     save: Save = "finish"
     debounce: float = _DEBOUNCE
+    tools: tuple[Tool, ...] = field(init=False, repr=False, compare=False, default=())
 
     def __post_init__(self) -> None:
         if not callable(getattr(self.history, "load", None)):
@@ -61,6 +72,15 @@ class Memory:
             raise ValueError(f"save={self.save!r}: it is one of {said}")
         if not 0 <= self.debounce < math.inf:
             raise ValueError(f"debounce={self.debounce!r}: it is a number of seconds, or 0")
+        if (self.working is None) != (self.working_type is None):
+            raise ValueError(
+                "working= keeps a working memory, and working_type= says what is in it: give both, or none"
+            )
+        if self.working is not None and self.working_type is not None and self.writes:
+            # Only now: a memory without it needs no tools.
+            from agentflow.agents.memory.working import updating
+
+            object.__setattr__(self, "tools", (updating(self.working, self.working_type),))
 
     @property
     def writes(self) -> bool:
