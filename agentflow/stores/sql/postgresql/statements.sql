@@ -153,3 +153,33 @@ SELECT (classid::bigint << 32) | objid::bigint FROM pg_locks
 WHERE
     locktype = 'advisory' AND objsubid = 1 AND granted
     AND database = (SELECT oid FROM pg_database WHERE datname = current_database());
+
+-- name: add_turn
+INSERT INTO agentflow_turns (resource, thread, turn, body) VALUES (%(resource)s, %(thread)s, %(turn)s, %(body)s)
+ON CONFLICT (resource, thread, turn) DO NOTHING;
+
+-- name: latest_turns
+SELECT turn, body FROM agentflow_turns
+WHERE resource = %(resource)s AND thread = %(thread)s ORDER BY turn_key DESC LIMIT %(last)s;
+
+-- name: turns_by_id
+SELECT turn, body FROM agentflow_turns WHERE resource = %(resource)s AND turn = ANY(%(turns)s::text[]) ORDER BY turn_key;
+
+-- name: add_turn_record
+INSERT INTO agentflow_turn_records (resource, thread, turn, place, body)
+VALUES (%(resource)s, %(thread)s, %(turn)s, %(place)s, %(body)s);
+
+-- name: drop_turn_records
+DELETE FROM agentflow_turn_records
+WHERE resource = %(resource)s AND thread = %(thread)s AND turn = %(turn)s AND place >= %(place)s;
+
+-- name: turn_records
+SELECT body FROM agentflow_turn_records
+WHERE resource = %(resource)s AND thread = %(thread)s AND turn = %(turn)s ORDER BY place;
+
+-- name: working_memory
+SELECT body FROM agentflow_working_memory WHERE resource = %(resource)s;
+
+-- name: put_working_memory
+INSERT INTO agentflow_working_memory (resource, body) VALUES (%(resource)s, %(body)s)
+ON CONFLICT (resource) DO UPDATE SET body = excluded.body;

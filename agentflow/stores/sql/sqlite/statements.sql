@@ -142,3 +142,33 @@ DELETE FROM agentflow_snapshots WHERE run_key = :run_key;
 
 -- name: delete_run
 DELETE FROM agentflow_runs WHERE run_key = :run_key;
+
+-- name: add_turn
+INSERT INTO agentflow_turns (resource, thread, turn, body) VALUES (:resource, :thread, :turn, :body)
+ON CONFLICT (resource, thread, turn) DO NOTHING;
+
+-- name: latest_turns
+SELECT turn, body FROM agentflow_turns
+WHERE resource = :resource AND thread = :thread ORDER BY turn_key DESC LIMIT :last;
+
+-- name: turns_by_id
+SELECT turn, body FROM agentflow_turns WHERE resource = :resource AND turn IN (SELECT value FROM json_each(:turns)) ORDER BY turn_key;
+
+-- name: add_turn_record
+INSERT INTO agentflow_turn_records (resource, thread, turn, place, body)
+VALUES (:resource, :thread, :turn, :place, :body);
+
+-- name: drop_turn_records
+DELETE FROM agentflow_turn_records
+WHERE resource = :resource AND thread = :thread AND turn = :turn AND place >= :place;
+
+-- name: turn_records
+SELECT body FROM agentflow_turn_records
+WHERE resource = :resource AND thread = :thread AND turn = :turn ORDER BY place;
+
+-- name: working_memory
+SELECT body FROM agentflow_working_memory WHERE resource = :resource;
+
+-- name: put_working_memory
+INSERT INTO agentflow_working_memory (resource, body) VALUES (:resource, :body)
+ON CONFLICT (resource) DO UPDATE SET body = excluded.body;
