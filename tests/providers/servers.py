@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["AIMOCK", "MCP", "MODEL", "node", "running"]
+__all__ = ["AIMOCK", "MCP", "MODEL", "RECALL", "node", "running"]
 
 _ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+")
 
@@ -23,6 +23,9 @@ AIMOCK = Path(sys.prefix, "aimock", "node_modules", ".bin", "llmock")
 
 MODEL = Path(sys.prefix, "model")
 """A small model with its weights, and a server for it; `make model` installs them."""
+
+RECALL = Path(sys.prefix, "recall")
+"""A model of what texts mean, with its weights; `make recall` installs them."""
 
 
 @contextmanager

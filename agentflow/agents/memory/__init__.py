@@ -16,6 +16,7 @@ from agentflow.agents.memory.ports import (
     VectorIndex,
     WorkingMemory,
 )
+from agentflow.agents.memory.semantic import Reach, SemanticRecall
 from agentflow.agents.memory.settings import Memory, Save
 from agentflow.agents.memory.turn import Thread, Turn, messages_of, text_of
 
@@ -28,8 +29,10 @@ __all__ = [
     "Match",
     "Memory",
     "Owner",
+    "Reach",
     "Recall",
     "Save",
+    "SemanticRecall",
     "Thread",
     "Turn",
     "VectorIndex",
