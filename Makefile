@@ -21,7 +21,7 @@ DEMO := $(BIN)/python examples/incident_triage.py
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check static fmt lint types docs schemas bench crash proofs model recall aimock mcp clean
+.PHONY: help demo test check static fmt lint types docs schemas bench crash proofs model recall aimock mcp bfcl clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -89,6 +89,11 @@ mcp: $(VENV)/.test ## Ask MCP servers that others have made, and their suite of 
 		@modelcontextprotocol/server-everything@2026 @modelcontextprotocol/conformance@0.1 || \
 		echo "make mcp: they cannot be installed here, so their tests are skipped"
 	$(BIN)/python -m pytest -m mcp $(ARGS)
+
+bfcl: $(VENV)/.test ## Let the agent carry out the 200 conversations of a benchmark of tool calls
+	@$(BIN)/python -m pip install --quiet --upgrade --no-deps --target $(VENV)/bfcl bfcl-eval==2026.3.23 mpmath || \
+		echo "make bfcl: it cannot be installed here, so its tests are skipped"
+	$(BIN)/python -m pytest -m bfcl $(ARGS)
 
 clean: ## Remove the environments and all caches
 	rm -rf $(VENV) .bench .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

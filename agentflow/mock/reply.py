@@ -86,8 +86,8 @@ class MockReply:
         return "tool_calls" if self.calls else "stop"
 
 
-def call(name: str, **arguments: Any) -> MockReply:
-    """A reply that proposes one tool call."""
+def call(name: str, /, **arguments: Any) -> MockReply:
+    """A reply that proposes one tool call; an argument may be called `name` as well."""
     return MockReply(calls=(MockCall(name, arguments),))
 
 

@@ -252,6 +252,12 @@ async def test_tool_calls_get_ids_that_differ_over_the_conversation() -> None:
     assert (await said(own, "Hi.")).tool_calls[0].id == "mine"
 
 
+async def test_an_argument_may_be_called_name() -> None:
+    model = MockModel([Rule(reply=call("find", name="test", path="."))])
+    (proposed,) = (await said(model, "Hi.")).tool_calls
+    assert (proposed.name, dict(proposed.arguments)) == ("find", {"name": "test", "path": "."})
+
+
 async def test_arguments_may_be_broken_on_purpose() -> None:
     model = MockModel([Rule(reply=MockCall("look", '{"word": "a'))])
     assert "no valid JSON" in str((await said(model, "Hi.")).tool_calls[0].error)
