@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from bench import agents
 from bench.harness import Results
 from bench.peers import FLOOR, OURS
 from bench.scenarios import HEAVY
@@ -63,6 +64,7 @@ def marks(results: Results) -> Iterator[Mark]:
         results, "call_anthropic", "a run with a call, Anthropic: at most 2x the SDK's own work", 2
     )
     yield times_the_floor(results, "streams", "1,000 such runs at once: at most 1.5x", 1.5)
+    yield third_of_the_fastest(results)
 
 
 def times_the_floor(results: Results, scenario: str, title: str, limit: float) -> Mark:
@@ -134,6 +136,18 @@ def linear_proofs(results: Results) -> Mark:
     per_node = [(cell.median() or 0) / (cell.median("nodes") or 1) for cell in (small, large)]
     growth = per_node[1] / per_node[0]
     return Mark(title, f"{growth:.2f} times", growth <= 2)
+
+
+def third_of_the_fastest(results: Results) -> Mark:
+    title = "a step of an agent: at most a third of the fastest peer's"
+    ours = results.cell("agent_step", OURS)
+    peers = [name for name in agents.NAMES if name not in (FLOOR, OURS)]
+    found = {name: ours.ratio(results.cell("agent_step", name)) for name in peers}
+    known = {name: ratio for name, ratio in found.items() if ratio is not None}
+    if not known:
+        return Mark(title, "not measured", None)
+    fastest = max(known, key=known.__getitem__)
+    return Mark(title, f"{known[fastest]:.2f} of {fastest}", known[fastest] <= 1 / 3)
 
 
 def nothing_heavy(results: Results) -> Mark:

@@ -37,12 +37,14 @@ CAPTIONS = {
     "durable": "durable",
     "calls": "model calls",
     "tools": "tools and extras",
+    "agents": "agents",
 }
 FLOORS = {
     "peers": "bare loop",
     "durable": "insert and commit",
     "calls": "the SDK",
     "tools": "pydantic",
+    "agents": "bare loop",
 }
 
 
