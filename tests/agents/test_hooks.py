@@ -19,7 +19,7 @@ from agentflow import (
 )
 from agentflow.agents import Fallback, Hooks, Middleware, TriedAgain
 from agentflow.messages import Message, TextPart, assistant, tool_result, user
-from agentflow.messages.part import ToolCall
+from agentflow.messages.part import ReasoningPart, ToolCall
 from agentflow.mock import MockModel, Rule, call, calls
 from agentflow.models import Model, Retries
 from tests.agents.kit import assert_valid, look, roles, scripted
@@ -224,6 +224,21 @@ async def test_the_conversation_is_prepared_before_the_instructions_are_there() 
     hooks = Hooks(on_prepare_messages=note, on_prepare_model_messages=note)
     await agent(scripted("ok"), hooks=hooks).generate_text("go")
     assert seen == [["go"], ["Be brief.", "go"]]
+
+
+@pytest.mark.rule("R357", "R035")
+async def test_reasoning_that_a_hook_leaves_dangling_is_not_sent() -> None:
+    thought = ReasoningPart("hm", vendor_data={"vendor": "any", "id": "r1"})
+
+    def add(messages: list[Message], view: Any) -> list[Message]:
+        said = Message("assistant", (TextPart("So."), thought))
+        return [*messages, said, Message("assistant", (thought,)), user("And?")]
+
+    model = scripted("ok")
+    await agent(model, hooks=Hooks(on_prepare_model_messages=add)).generate_text("go")
+    (request,) = model.requests
+    assert [message.text for message in request.messages] == ["Be brief.", "go", "So.", "And?"]
+    assert "hm" not in repr(request.messages)
 
 
 _CALL = ToolCall("c", "look")
