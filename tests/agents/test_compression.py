@@ -106,6 +106,15 @@ async def test_calls_and_their_results_are_never_torn_apart(keep: int) -> None:
     assert calls == results
 
 
+@pytest.mark.case("P128")
+async def test_calls_that_went_into_a_summary_are_not_told_beside_it() -> None:
+    later = [user("Thanks. " * 20), assistant("Welcome."), user("Bye.")]
+    after = await shortened([*TALK, *later], compressor=Summarise(keep_recent=2))
+    (summary,) = [message for message in after if "What was said before" in message.text]
+    assert not any(message.tool_calls or message.tool_results for message in after)
+    assert after == [TALK[0], summary, TALK[1], *later[1:]]
+
+
 @pytest.mark.case("P074")
 @pytest.mark.parametrize("keep", range(1, 5))
 async def test_a_call_that_waits_for_an_approval_is_never_summarised_away(keep: int) -> None:

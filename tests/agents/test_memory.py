@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypedDict
 
 import anyio
 import pytest
 
-from agentflow import Agent, ContractError, ModelError, RunSuspended, tool
+from agentflow import Agent, ContractError, ModelError, RunSuspended, define_workflow, route, tool
 from agentflow.agents import AgentDenied, Guardrail, GuardrailBlocked, Middleware
 from agentflow.agents.memory import InMemoryHistory, Memory, Thread, Turn
 from agentflow.messages import Message, MessageList, user
@@ -17,6 +17,12 @@ from agentflow.mock import MockModel, MockRequest, Rule, call
 from agentflow.stores.memory import MemoryStore
 from agentflow.testing import FactRecorder
 from tests.agents.kit import look, scripted
+
+
+class Asked(TypedDict, total=False):
+    question: str
+    answer: str
+
 
 U1 = Thread("u1", "t1")
 MINE: Any = {"resource_id": "u1", "thread_id": "t1"}
@@ -417,6 +423,16 @@ async def test_a_sub_agent_of_one_without_memory_remembers_for_the_same_owner() 
     )
     await above.generate_text("go", context=MINE)
     assert await texts(history, Thread("u1", "t1/scout")) == [["look", "found"]]
+
+
+async def test_an_agent_that_is_a_node_remembers_for_the_owner_of_the_run() -> None:
+    history = Watched()
+    asking = agent(history, model=fine()).as_node(
+        input="question", output="answer", routes=[route.deliver("answer")]
+    )
+    flow = define_workflow("flow", nodes=[asking], state=Asked, inputs=["question"])
+    assert await flow.run({"question": "one"}, context=dict(MINE)) == "ok"
+    assert await texts(history, Thread("u1", "t1/helper")) == [["one", "ok"]]
 
 
 # --- what is there once --------------------------------------------------------------------------
