@@ -98,10 +98,11 @@ async def test_a_conversation_goes_on_from_call_to_call() -> None:
 
 @pytest.mark.rule("R037")
 async def test_nothing_is_loaded_without_a_resource() -> None:
-    history = Watched()
-    asked = agent(history)
+    history, facts = Watched(), FactRecorder()
+    asked = agent(history, observers=[facts])
     await asked.generate_text("one", thread_id="t1")
     assert history.reads == []
+    assert "memory.recalled" not in facts.kinds()
     await asked.generate_text("one", **MINE)
     assert history.reads == [U1]
 

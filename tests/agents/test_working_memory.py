@@ -66,12 +66,20 @@ async def test_what_is_known_is_told_after_all_other_instructions() -> None:
 
 @pytest.mark.rule("R049")
 async def test_nothing_is_told_where_nothing_is_known() -> None:
+    asked: list[str] = []
+
+    class Watched(InMemoryWorkingMemory):
+        async def get(self, resource: str) -> str | None:
+            asked.append(resource)
+            return await super().get(resource)
+
     model = scripted("ok", "ok")
-    working = InMemoryWorkingMemory()
+    working = Watched()
     await agent(working, model).generate_text("go", **MINE)
     await working.put("u1", '{"name":"Ann"}')
     await agent(working, model).generate_text("go", thread_id="t1")
     assert [systems(request) for request in model.requests] == [[("Be brief.", "contributed")]] * 2
+    assert asked == ["u1"]
 
 
 async def test_what_the_model_keeps_is_told_in_the_next_call_of_whatever_conversation() -> None:

@@ -105,12 +105,11 @@ def _besides(recalled: Sequence[Message], asked: Iterable[Message]) -> list[Mess
 async def _recalled(
     memory: Memory, owner: Owner, asked: Sequence[Message], ctx: NodeContext
 ) -> tuple[Message, ...]:
-    if owner.resource_id is None:
-        return ()
     query = "\n".join(message.text for message in asked if message.role == "user")
     turns = await memory.read(owner, query)
     found = MessageList().add(
         (message for turn in turns for message in turn.messages), provenance="memory"
     )
-    emit(ctx, "memory.recalled", data={"turns": len(turns), "messages": len(found)})
+    if owner.resource_id is not None:
+        emit(ctx, "memory.recalled", data={"turns": len(turns), "messages": len(found)})
     return found.messages
