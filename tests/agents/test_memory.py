@@ -404,6 +404,21 @@ async def test_calls_at_the_same_time_have_memories_of_their_own() -> None:
 # --- below other agents --------------------------------------------------------------------------
 
 
+@pytest.mark.case("T069")
+@pytest.mark.parametrize("trusted", ["context", "identity"])
+@pytest.mark.parametrize("above_remembers", [True, False])
+async def test_what_the_host_says_holds_for_sub_agents_too(
+    trusted: str, above_remembers: bool
+) -> None:
+    history = Watched()
+    below = Agent("scout", model=scripted("found"), memory=Memory(history=history))
+    above = agent(history, scripted(call("ask_scout", task="look"), "done"), sub_agents=[below])
+    said: Any = {trusted: MINE, "memory": None if above_remembers else False}
+    await above.generate_text("go", resource_id="u2", thread_id="t2", **said)
+    assert history.reads[-1] == Thread("u1", "t1/scout")
+    assert {thread.resource for _, thread in history.writes} == {"u1"}
+
+
 @pytest.mark.rule("R219")
 async def test_a_sub_agent_remembers_in_a_conversation_of_its_own() -> None:
     history = Watched()
