@@ -44,6 +44,11 @@ FROM agentflow_vectors
 WHERE model = :model AND resource = :resource AND (:thread IS NULL OR thread = :thread)
 ORDER BY similarity DESC, turn LIMIT :limit
 """
+# Below a conversation are those that sub-agents have had in it.
+_FORGET: Final = """
+DELETE FROM agentflow_vectors
+WHERE resource = :resource AND (:thread IS NULL OR thread = :thread OR substr(thread, 1, length(:thread) + 1) = :thread || '/')
+"""
 _CLOSE: Final = object()
 """The work of giving back the connection."""
 
@@ -115,6 +120,14 @@ class SqliteVectors:
 
         found: list[Match] = await self._do(read)
         return found
+
+    async def forget(self, resource: str, thread: str | None = None) -> None:
+        of = {"resource": resource, "thread": thread}
+
+        def write(connection: Any) -> None:
+            connection.execute(_FORGET, of)
+
+        await self._do(write)
 
     async def close(self) -> None:
         """Give back the connection; it opens itself again when it is used again."""

@@ -88,6 +88,17 @@ class TableMemory:
 
         return [Turn(id, messages_of(body)) for id, body in await self._do(read)]
 
+    async def forget(self, resource: str, thread: str | None = None) -> None:
+        of = {"resource": resource, "thread": thread}
+
+        def write(session: Session) -> None:
+            session.begin()
+            session.change("forget_turns", of)
+            session.change("forget_turn_records", of)
+            session.commit()
+
+        await self._do(write)
+
     async def get(self, resource: str) -> str | None:
         found = await self._read("working_memory", {"resource": resource})
         return found[0][0] if found else None
@@ -97,6 +108,12 @@ class TableMemory:
 
         def write(session: Session) -> None:
             session.change_alone("put_working_memory", row)
+
+        await self._do(write)
+
+    async def drop(self, resource: str) -> None:
+        def write(session: Session) -> None:
+            session.change_alone("drop_working_memory", {"resource": resource})
 
         await self._do(write)
 

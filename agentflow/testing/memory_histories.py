@@ -139,3 +139,33 @@ async def turns_are_found_by_id(make: MakeMemory) -> None:
     found = await history.find("anna", ["t4", "t3", "none", "t2", "t1"])
     assert [turn.id for turn in found] == ["t1", "t2", "t3"]
     assert list(await history.find("anna", [])) == []
+
+
+@check_in(history_checks)
+async def a_conversation_is_forgotten_with_those_below_it(make: MakeMemory) -> None:
+    """Turns and records, and nothing of other conversations or of other resources."""
+    history, gone = make(), [ANNA, Thread("anna", "plans/scout")]
+    stays = [Thread("anna", "plans2"), Thread("anna", "plan"), Thread("ben", "plans")]
+    for thread in (*gone, *stays):
+        await history.append(thread, said("t1"))
+        await history.record(thread, said("t2"), at=0)
+    await history.forget("anna", "plans")
+    for thread in (*gone, *stays):
+        kept = [said("t1")] if thread in stays else []
+        assert list(await make().load(thread, last=9)) == kept, thread
+        recorded = await history.recorded(thread, "t2")
+        assert list(recorded) == ([said("t2")] if thread in stays else []), thread
+    await history.append(ANNA, said("t1", "anew"))
+    assert list(await history.load(ANNA, last=9)) == [said("t1", "anew")]
+
+
+@check_in(history_checks)
+async def a_resource_is_forgotten_whole(make: MakeMemory) -> None:
+    """All of its conversations, and nobody else's; to forget nobody is no error."""
+    history, threads = make(), [ANNA, Thread("anna", "other"), Thread("ben", "plans")]
+    for thread in threads:
+        await history.append(thread, said("t1"))
+    await history.forget("anna")
+    await history.forget("nobody")
+    assert [len(await history.load(thread, last=9)) for thread in threads] == [0, 0, 1]
+    assert list(await history.find("anna", ["t1"])) == []

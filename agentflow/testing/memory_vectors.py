@@ -39,6 +39,17 @@ async def every_resource_has_its_own(make: MakeMemory) -> None:
     assert [await memory.get(who) for who in ("anna", "ben", "carl")] == ["1", "2", None]
 
 
+@check_in(working_checks)
+async def one_text_is_dropped(make: MakeMemory) -> None:
+    """And no other; to drop nothing is no error."""
+    memory = make()
+    await memory.put("anna", "1")
+    await memory.put("ben", "2")
+    await memory.drop("anna")
+    await memory.drop("nobody")
+    assert [await make().get(who) for who in ("anna", "ben")] == [None, "2"]
+
+
 @check_in(vector_checks)
 async def an_empty_index_finds_nothing(make: MakeMemory) -> None:
     """And asking is no error."""
@@ -106,3 +117,22 @@ async def vectors_of_one_model_have_one_length(make: MakeMemory) -> None:
         else:
             raise AssertionError("a vector of another length was taken")
     assert len(await index.search("anna", [1.0, 0.0], model="m", limit=9)) == 1
+
+
+@check_in(vector_checks)
+async def vectors_are_forgotten(make: MakeMemory) -> None:
+    """Those of a conversation and of the ones below it, or all of a resource."""
+    index = make()
+    for resource in ("anna", "ben"):
+        for thread in ("plans", "plans/scout", "plans2"):
+            await index.add(Thread(resource, thread), f"{resource} {thread}", [1.0, 0.0], model="m")
+
+    async def ids(resource: str) -> list[str]:
+        found = await index.search(resource, [1.0, 0.0], model="m", limit=9)
+        return [match.turn_id for match in found]
+
+    await index.forget("anna", "plans")
+    assert await ids("anna") == ["anna plans2"]
+    await index.forget("anna")
+    assert await ids("anna") == []
+    assert len(await ids("ben")) == 3

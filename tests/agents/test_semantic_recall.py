@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 from agentflow import Agent
 from agentflow.agents.memory import (
     InMemoryHistory,
     InMemoryVectors,
+    InMemoryWorkingMemory,
     Memory,
+    Owner,
     SemanticRecall,
     Thread,
     Turn,
@@ -79,6 +82,9 @@ async def test_the_search_is_for_what_the_user_asks() -> None:
             self.asked.append(("search", resource, thread, text))
             return []
 
+        async def forget(self, resource: str, thread: str | None = None) -> None:
+            self.asked.append(("forget", resource, thread))
+
     watching = Watching()
     asked = agent(InMemoryHistory(), watching, fine())
     result = await asked.generate_text("Which tea?", **MINE)
@@ -132,6 +138,28 @@ async def test_nothing_is_embedded_of_what_says_nothing() -> None:
     await found.add(Thread("u1", "t1"), Turn("t", (user(" "),)))
     assert await found.search("u1", "t1", " ") == []
     assert embedder.texts == []
+
+
+async def test_what_is_forgotten_is_neither_told_nor_found() -> None:
+    class Note(BaseModel):
+        likes: str
+
+    history, working, found = InMemoryHistory(), InMemoryWorkingMemory(), recall()
+    memory = Memory(history=history, working=working, working_type=Note, recall=found)
+    await working.put("u1", "{}")
+    for thread in ("t1", "t2"):
+        await memory.keep(
+            Owner(resource_id="u1", thread_id=thread), Turn(f"in {thread}", (user("tea"),))
+        )
+    await memory.forget("u1", "t1")
+    assert await found.search("u1", None, "tea") == ["in t2"]
+    assert list(await history.find("u1", ["in t1", "in t2"])) == [Turn("in t2", (user("tea"),))]
+    # What is known of somebody belongs to no conversation.
+    assert await working.get("u1") == "{}"
+    await memory.forget("u1")
+    assert await found.search("u1", None, "tea") == []
+    assert list(await history.load(Thread("u1", "t2"), last=9)) == []
+    assert await working.get("u1") is None
 
 
 def test_numbers_and_reach_are_looked_at_when_it_is_made() -> None:

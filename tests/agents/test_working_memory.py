@@ -149,6 +149,9 @@ async def test_history_recall_and_working_memory_are_all_told_as_memory() -> Non
             assert Owner(resource_id=resource, thread_id=thread) == Owner(**MINE)
             return ["old"]
 
+        async def forget(self, resource: str, thread: str | None = None) -> None:
+            raise AssertionError("nothing is forgotten in this test")
+
     working, model = InMemoryWorkingMemory(), scripted("ok")
     asked = agent(working, model, recall=Found(), save="never")
     assert asked.profile.memory is not None

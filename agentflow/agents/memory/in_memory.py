@@ -60,6 +60,10 @@ class InMemoryHistory:
         ]
         return [Turn(id, messages_of(text)) for _, id, text in sorted(found)]
 
+    async def forget(self, resource: str, thread: str | None = None) -> None:
+        kept = self._threads.items()
+        self._threads = {of: said for of, said in kept if not of.is_of(resource, thread)}
+
 
 class InMemoryWorkingMemory:
     """A `WorkingMemory` in this object."""
@@ -72,6 +76,9 @@ class InMemoryWorkingMemory:
 
     async def put(self, resource: str, text: str) -> None:
         self._texts[resource] = json.dumps(json.loads(text), ensure_ascii=False)
+
+    async def drop(self, resource: str) -> None:
+        self._texts.pop(resource, None)
 
 
 class InMemoryVectors:
@@ -105,6 +112,10 @@ class InMemoryVectors:
         ]
         found.sort(key=lambda match: (-match.similarity, match.turn_id))
         return found[:limit]
+
+    async def forget(self, resource: str, thread: str | None = None) -> None:
+        kept = self._vectors.items()
+        self._vectors = {key: v for key, v in kept if not key[1].is_of(resource, thread)}
 
     def _check(self, model: str, vector: Sequence[float]) -> None:
         known = self._lengths.get(model, len(vector))

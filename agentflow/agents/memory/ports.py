@@ -51,6 +51,10 @@ class ConversationHistory(Protocol):
         """Those of the turns that a resource has in any of its conversations, the oldest first."""
         ...
 
+    async def forget(self, resource: str, thread: str | None = None) -> None:
+        """Delete all turns and records of a resource, or of one of its conversations with those of sub-agents below it."""
+        ...
+
 
 class WorkingMemory(Protocol):
     """Keeps one JSON text for each resource."""
@@ -61,6 +65,10 @@ class WorkingMemory(Protocol):
 
     async def put(self, resource: str, text: str) -> None:
         """Keep a text in place of the one before; it lasts when this returns."""
+        ...
+
+    async def drop(self, resource: str) -> None:
+        """Delete the text, if there is one."""
         ...
 
 
@@ -130,6 +138,10 @@ class VectorIndex(Protocol):
         """
         ...
 
+    async def forget(self, resource: str, thread: str | None = None) -> None:
+        """Delete all vectors of a resource, or of one of its conversations with those of sub-agents below it."""
+        ...
+
 
 class Recall(Protocol):
     """Finds earlier turns by what they say; `SemanticRecall` does it by an embedder and an index."""
@@ -146,4 +158,8 @@ class Recall(Protocol):
             thread: The conversation in which the text is said.
             text: What is said.
         """
+        ...
+
+    async def forget(self, resource: str, thread: str | None = None) -> None:
+        """Find nothing any more of a resource, or of one of its conversations with those of sub-agents below it."""
         ...

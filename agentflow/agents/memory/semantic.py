@@ -71,6 +71,10 @@ class SemanticRecall:
         )
         return [match.turn_id for match in found if match.similarity >= self._least]
 
+    async def forget(self, resource: str, thread: str | None = None) -> None:
+        """Find nothing any more of a resource, or of one of its conversations with those of sub-agents below it."""
+        await self._index.forget(resource, thread)
+
     async def _vector(self, text: str) -> Sequence[float]:
         (vector,) = await self._embedder.embed([text])
         return vector

@@ -122,6 +122,22 @@ class Memory:
         if self.recall is not None:
             await self.recall.add(thread, turn)
 
+    async def forget(self, resource_id: str, thread_id: str | None = None) -> None:
+        """Delete what is kept of a resource: everything, or one conversation with those of sub-agents below it.
+
+        The working memory belongs to no conversation, and goes with everything only.
+
+        Args:
+            resource_id: Whose.
+            thread_id: Which conversation; default: all, and the working memory.
+        """
+        if self.recall is not None:
+            # First: what was found must still be there.
+            await self.recall.forget(resource_id, thread_id)
+        await self.history.forget(resource_id, thread_id)
+        if self.working is not None and thread_id is None:
+            await self.working.drop(resource_id)
+
 
 def as_memory(given: Any) -> Memory | None:
     """What was given as memory; `None` for `False`, which is to have none.

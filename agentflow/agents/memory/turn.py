@@ -24,6 +24,12 @@ class Thread:
     resource: str
     id: str
 
+    def is_of(self, resource: str, thread: str | None) -> bool:
+        """Whether it belongs to a resource; and if `thread` is given, whether it is that conversation, or one below it."""
+        if self.resource != resource:
+            return False
+        return thread is None or self.id == thread or self.id.startswith(f"{thread}/")
+
 
 @dataclass(frozen=True, slots=True)
 class Turn:

@@ -183,3 +183,15 @@ SELECT body FROM agentflow_working_memory WHERE resource = %(resource)s;
 -- name: put_working_memory
 INSERT INTO agentflow_working_memory (resource, body) VALUES (%(resource)s, %(body)s)
 ON CONFLICT (resource) DO UPDATE SET body = excluded.body;
+
+-- name: forget_turns
+-- Below a conversation are those that sub-agents have had in it.
+DELETE FROM agentflow_turns
+WHERE resource = %(resource)s AND (%(thread)s::text IS NULL OR thread = %(thread)s::text OR substr(thread, 1, length(%(thread)s::text) + 1) = %(thread)s::text || '/');
+
+-- name: forget_turn_records
+DELETE FROM agentflow_turn_records
+WHERE resource = %(resource)s AND (%(thread)s::text IS NULL OR thread = %(thread)s::text OR substr(thread, 1, length(%(thread)s::text) + 1) = %(thread)s::text || '/');
+
+-- name: drop_working_memory
+DELETE FROM agentflow_working_memory WHERE resource = %(resource)s;

@@ -172,3 +172,15 @@ SELECT body FROM agentflow_working_memory WHERE resource = :resource;
 -- name: put_working_memory
 INSERT INTO agentflow_working_memory (resource, body) VALUES (:resource, :body)
 ON CONFLICT (resource) DO UPDATE SET body = excluded.body;
+
+-- name: forget_turns
+-- Below a conversation are those that sub-agents have had in it.
+DELETE FROM agentflow_turns
+WHERE resource = :resource AND (:thread IS NULL OR thread = :thread OR substr(thread, 1, length(:thread) + 1) = :thread || '/');
+
+-- name: forget_turn_records
+DELETE FROM agentflow_turn_records
+WHERE resource = :resource AND (:thread IS NULL OR thread = :thread OR substr(thread, 1, length(:thread) + 1) = :thread || '/');
+
+-- name: drop_working_memory
+DELETE FROM agentflow_working_memory WHERE resource = :resource;
