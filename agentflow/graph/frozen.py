@@ -13,6 +13,7 @@ import datetime
 import decimal
 import enum
 import fractions
+import functools
 import pathlib
 import re
 import types
@@ -250,6 +251,10 @@ _SHARED = _ATOMS | {
 }
 
 
+# What holds nothing that could still change; a growing list goes on growing inside of a frozen object, too.
+_SETTLED = _SHARED - {GrowingList, _LendingGrowingList}
+
+
 def shared(value: object) -> bool:
     """Whether a frozen value may be handed to everybody, because nobody can change it through what they hold."""
     kind = type(value)
@@ -257,14 +262,30 @@ def shared(value: object) -> bool:
         return True
     if isinstance(value, tuple | frozenset):
         return all(map(_settled, value))
-    if dataclasses.is_dataclass(kind) and kind.__dataclass_params__.frozen:  # type: ignore[attr-defined]
-        return all(_settled(getattr(value, field.name, None)) for field in dataclasses.fields(kind))
-    return False
+    names = _frozen_fields(kind)
+    if names is None:
+        return False
+    for name in names:
+        part = getattr(value, name, None)
+        if type(part) not in _SETTLED and not _settled(part):
+            return False
+    return True
 
 
 def _settled(part: object) -> bool:
-    # A part of a frozen object that still grows would grow there too.
-    return not isinstance(part, GrowingList) and shared(part)
+    return type(part) in _SETTLED or (not isinstance(part, GrowingList) and shared(part))
+
+
+def _fields_if_frozen(kind: type) -> tuple[str, ...] | None:
+    """The names of the fields of a frozen dataclass; `None` of every other class."""
+    if dataclasses.is_dataclass(kind) and kind.__dataclass_params__.frozen:  # type: ignore[attr-defined]
+        return tuple(field.name for field in dataclasses.fields(kind))
+    return None
+
+
+_frozen_fields: Callable[[type], tuple[str, ...] | None] = functools.lru_cache(maxsize=1024)(
+    _fields_if_frozen
+)
 
 
 def lend(value: Any) -> Any:

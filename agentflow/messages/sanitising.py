@@ -14,6 +14,7 @@ from typing import Final, Literal
 
 from agentflow.messages.call_id import CallIds
 from agentflow.messages.fitting import fit
+from agentflow.messages.legality import is_legal
 from agentflow.messages.message import Message, user
 from agentflow.messages.pairing import pairing_of
 from agentflow.messages.part import FilePart, Part, ReasoningPart, TextPart, ToolCall, ToolResult
@@ -91,7 +92,10 @@ def sanitise(messages: Iterable[Message], *, internal: Collection[str] = ()) -> 
         messages: The history, of any shape.
         internal: The ids of tools of the framework, such as those of a working memory, whose calls are nothing to replay.
     """
-    return _Sanitising(tuple(messages), frozenset(internal)).done()
+    history = tuple(messages)
+    if is_legal(history, internal=internal):
+        return Sanitised(history, ())
+    return _Sanitising(history, frozenset(internal)).done()
 
 
 def strip_dangling_reasoning(messages: Iterable[Message]) -> tuple[Message, ...]:

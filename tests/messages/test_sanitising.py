@@ -24,6 +24,8 @@ from agentflow.messages import (
 )
 from agentflow.messages.formats import to_anthropic, to_openai_chat, to_openai_responses
 from agentflow.messages.formats.tool_names import ToolNames
+from agentflow.messages.legality import is_legal
+from agentflow.messages.sanitising import Sanitised, _Sanitising
 from agentflow.providers.pydantic_ai_input import pydantic_ai_messages
 from tests.messages.histories import any_history, legal_histories
 from tests.messages.legality import (
@@ -106,6 +108,23 @@ def test_a_legal_history_stays_what_it_is_to_the_object(history: list[Message]) 
 @given(any_history)
 def test_what_is_legal_is_what_needs_no_repair(history: list[Message]) -> None:
     assert MessageList(history).is_legal == (sanitise(history).messages == tuple(history))
+
+
+@given(st.one_of(any_history, legal_histories()), st.sampled_from([(), INTERNAL]))
+def test_what_is_told_to_be_legal_at_a_glance_stays_when_it_is_gone_through(
+    history: list[Message], internal: list[str]
+) -> None:
+    if is_legal(history, internal=internal):
+        gone_through = _Sanitising(tuple(history), frozenset(internal)).done()
+        assert gone_through == Sanitised(tuple(history), ())
+
+
+def test_the_conversation_of_an_agent_is_legal_at_a_glance() -> None:
+    asked = [system("Be brief."), user("Look twice.")]
+    looked = [assistant(tool_calls=[CALL, OTHER]), tool_result(CALL, "1"), tool_result(OTHER, "2")]
+    assert is_legal([*asked, *looked])
+    assert not is_legal([*asked, *looked[:2]])
+    assert not is_legal([*asked, looked[0], looked[2], looked[1]])
 
 
 def test_nothing_becomes_nothing() -> None:
