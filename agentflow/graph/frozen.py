@@ -18,7 +18,15 @@ import pathlib
 import re
 import types
 import uuid
-from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, ValuesView
+from collections.abc import (
+    Callable,
+    Collection,
+    ItemsView,
+    Iterable,
+    Iterator,
+    KeysView,
+    ValuesView,
+)
 from typing import Any, NoReturn, SupportsIndex
 
 __all__ = [
@@ -262,7 +270,7 @@ def shared(value: object) -> bool:
         return True
     if isinstance(value, tuple | frozenset):
         return all(map(_settled, value))
-    names = _frozen_fields(kind)
+    names = _frozen_fields(kind)  # type: ignore[arg-type]
     if names is None:
         return False
     for name in names:
@@ -272,20 +280,20 @@ def shared(value: object) -> bool:
     return True
 
 
+def _all_shared(values: Collection[object]) -> bool:
+    return _SHARED.issuperset(map(type, values)) or all(map(shared, values))
+
+
 def _settled(part: object) -> bool:
     return type(part) in _SETTLED or (not isinstance(part, GrowingList) and shared(part))
 
 
-def _fields_if_frozen(kind: type) -> tuple[str, ...] | None:
+@functools.lru_cache(maxsize=1024)
+def _frozen_fields(kind: type) -> tuple[str, ...] | None:
     """The names of the fields of a frozen dataclass; `None` of every other class."""
     if dataclasses.is_dataclass(kind) and kind.__dataclass_params__.frozen:  # type: ignore[attr-defined]
         return tuple(field.name for field in dataclasses.fields(kind))
     return None
-
-
-_frozen_fields: Callable[[type], tuple[str, ...] | None] = functools.lru_cache(maxsize=1024)(
-    _fields_if_frozen
-)
 
 
 def lend(value: Any) -> Any:
@@ -327,15 +335,18 @@ def thaw(value: Any) -> Any:
 
 
 def _frozen_list(value: Iterable[Any]) -> FrozenList:
-    items = [freeze(item) for item in value]
-    return FrozenList(items) if all(map(shared, items)) else _LendingList(items)
+    given = list(value)
+    items = [freeze(item) for item in given]
+    # What was left as it is may be shared; a long walk through it is not made twice.
+    known = all(new is old or shared(new) for new, old in zip(items, given, strict=True))
+    return FrozenList(items) if known else _LendingList(items)
 
 
 def _frozen_dict(value: dict[Any, Any]) -> dict[Any, Any]:
-    if not all(map(shared, value)):
+    if not _all_shared(value):
         return copy.deepcopy(dict(value))
     items = {key: freeze(item) for key, item in dict.items(value)}
-    return FrozenDict(items) if all(map(shared, items.values())) else _LendingDict(items)
+    return FrozenDict(items) if _all_shared(items.values()) else _LendingDict(items)
 
 
 def _frozen_set(value: set[Any]) -> set[Any]:
@@ -362,7 +373,9 @@ def growing(value: list[Any]) -> GrowingList:
 def extend(target: GrowingList, items: list[Any]) -> None:
     """Lengthen a growing list in place by frozen items. For the engine alone."""
     list.extend(target, list.__iter__(items))
-    if type(target) is GrowingList and not all(map(shared, list.__iter__(items))):
+    if type(target) is not GrowingList or type(items) is FrozenList:
+        return  # it lends already, or these are shared
+    if not all(map(shared, list.__iter__(items))):
         target.__class__ = _LendingGrowingList
 
 

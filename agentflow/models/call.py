@@ -55,7 +55,7 @@ class ModelCall:
 
     async def chunks(self) -> AsyncGenerator[Chunk, None]:
         """The chunks as they come, each one delivered to the sink first. Close it when you leave it early."""
-        identity = self.request.identity()
+        identity = self.request.identity
         async with performing(self._ctx, "model", self._key, identity) as performance:
             if performance.recorded:
                 self._answer = performance.value

@@ -109,7 +109,7 @@ class BoundModels:
         return self._keyed(draft.asking(input))
 
     def _keyed(self, request: ModelRequest) -> ModelCall:
-        return ModelCall(self._ctx, request, self._calls.key(request.identity()))
+        return ModelCall(self._ctx, request, self._calls.key(request.identity))
 
     def _draft(
         self, *, transport: Transport | str = "text", model: str | None = None, **options: Any

@@ -126,6 +126,7 @@ class ModelRequest:
             return tool.name
         return "required" if chosen in (None, "auto") else chosen
 
+    @cached_property
     def identity(self) -> tuple[Any, ...]:
         """What makes it this request and no other, as data."""
         # What is asked, and not how a provider is told: another way to the same answer is no other question.
