@@ -52,7 +52,7 @@ async def attempt_until_done(
                 await journal.write("attempt", {**ctx.where, "attempt": attempt, **data, **spent})
             emit(ctx, "node.retried", data=data)
         finally:
-            ctx.over = True
+            ctx.end()
         if delay > 0:
             await frame.run.clock.sleep(delay)
         frame.signal.raise_if_cancelled()

@@ -345,6 +345,12 @@ class NodeContext:
         if self.over:
             raise RunCancelled(f"the visit of node {self.node_id!r} is over")
 
+    def end(self) -> None:
+        """End the attempt; for the kernel."""
+        self.over = True
+        # They lead back here, and what is over is to be freed without the collector.
+        self._models = self._tools = None
+
     def derive_signal(self) -> CancelSignal:
         """Give this attempt a signal of its own, which ends it and whatever is below it; for the kernel."""
         self._signal = self.frame.signal.derive()

@@ -55,8 +55,8 @@ class Frame:
         record: What the visit under way has done and spent, if anything.
         task: The task that makes its visits, in a durable run.
         counts: How often each node has been visited, by its index.
-        visiting: The attempt that is under way, or was last; known only while somebody listens, or where it takes more
-            than one await.
+        visiting: The attempt that is under way, or was last, until the frame ends; known only while somebody listens, or
+            where it takes more than one await.
     """
 
     __slots__ = (
@@ -158,6 +158,9 @@ class Frame:
         except BaseException as error:
             self._ended_badly(error)
             raise
+        finally:
+            # It leads back here, and what is over is to be freed without the collector.
+            self.visiting = None
         if self.parent_id is not None and not self.redone:
             self._emit("run.completed", content=value)
         return value
@@ -210,7 +213,7 @@ class Frame:
                         try:
                             update = await node.function(state, ctx)
                         finally:
-                            ctx.over = True
+                            ctx.end()
                     else:
                         update = await node.function(state)
                 except Exception as error:

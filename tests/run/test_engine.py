@@ -65,6 +65,29 @@ async def test_a_run_that_is_over_is_freed_at_once() -> None:
         gc.enable()
 
 
+@pytest.mark.parametrize("uses", ["nothing", "models and tools"])
+@pytest.mark.parametrize("heard", [True, False])
+async def test_a_run_is_freed_at_once_whoever_listens_and_whatever_it_has_used(
+    uses: str, heard: bool
+) -> None:
+    seen: list[weakref.ref[Any]] = []
+
+    async def body(state: Any, ctx: Any) -> Any:
+        seen.append(weakref.ref(ctx.run))
+        if uses == "models and tools":
+            assert ctx.tools.specs() == ()
+            assert ctx.model is ctx.model
+
+    engine = Engine(alone(body), observers=[lambda fact: None] if heard else [])
+    gc.disable()
+    try:
+        await engine.run({"x": 1})
+        await wait_all_tasks_blocked()
+        assert seen[0]() is None
+    finally:
+        gc.enable()
+
+
 @pytest.mark.rule("R242")
 @pytest.mark.case("P025")
 async def test_two_runs_at_the_same_time_do_not_see_each_other() -> None:
