@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Generator
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar
 
 import anyio
 
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 __all__ = ["AgentStream", "Aggregate", "TextView"]
 
 T = TypeVar("T")
+
+_CUT: Final = "its caller was cancelled"
 
 
 class Aggregate(Generic[T]):
@@ -156,20 +158,32 @@ class AgentStream:
     async def __aenter__(self) -> Self:
         if self._log is not None:
             raise RuntimeError("this stream has begun already; make another one")
-        self._log = EventLog()
-        sink = _LogSink(self._log, self._caller)
-        self._call = call = await self._open(sink)
+        self._log = log = EventLog()
+        try:
+            self._call = call = await self._begin(log)
+        except BaseException as error:
+            # Whoever awaits something of it is told as well, and does not wait for what will never come.
+            refused = error if isinstance(error, Exception) else RunCancelled(_CUT)
+            self._error = refused
+            log.end(FinishEvent(finish_reason=finish_reason_of(refused), error=refused))
+            raise
+        self._group = anyio.create_task_group()
+        await self._group.__aenter__()
+        self._group.start_soon(self._made, call, log)
+        return self
+
+    async def _begin(self, log: EventLog) -> AgentCall:
+        """Open the call, and let its run begin."""
+        sink = _LogSink(log, self._caller)
+        call = await self._open(sink)
         sink.open(
             ChunkFilter(call.profile.middlewares, call.profile.guardrails, call.view),
             held=call.profile.judges_beside,
         )
         response_id = message_id(call.loop_id, 1)
-        self._log.begin(StartEvent(run_id=call.run.id, response_id=response_id))
-        await self._call.begin()
-        self._group = anyio.create_task_group()
-        await self._group.__aenter__()
-        self._group.start_soon(self._made, self._call, self._log)
-        return self
+        log.begin(StartEvent(run_id=call.run.id, response_id=response_id))
+        await call.begin()
+        return call
 
     async def __aexit__(
         self,
@@ -183,7 +197,12 @@ class AgentStream:
         if not self._log.ended:
             await self._call.run.stop("its reader left")
         # Not told of the error: it would come out as a group, and it is the caller's own.
-        await self._group.__aexit__(None, None, None)
+        try:
+            await self._group.__aexit__(None, None, None)
+        except BaseExceptionGroup as group:
+            # There is one task in it, and what that raises is no `Exception`: it comes out as `generate_text` raises it.
+            (raised,) = group.exceptions
+            raise raised from None
 
     async def _made(self, call: AgentCall, log: EventLog) -> None:
         """Make the call to its end; whoever awaits something of it gets what it raises."""
@@ -309,4 +328,4 @@ def _stopped(call: AgentCall) -> BaseException:
         call.run.outcome()
     except Exception as error:
         return error
-    return RunCancelled("its caller was cancelled")
+    return RunCancelled(_CUT)

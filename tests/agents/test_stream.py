@@ -18,7 +18,15 @@ from agentflow import (
     RunSuspended,
     tool,
 )
-from agentflow.agents import FinishEvent, StartEvent, StepEvent, ToolCallEvent, ToolResultEvent
+from agentflow.agents import (
+    AgentDenied,
+    FinishEvent,
+    Hooks,
+    StartEvent,
+    StepEvent,
+    ToolCallEvent,
+    ToolResultEvent,
+)
 from agentflow.messages import FinishChunk, TextChunk, ToolCallChunk
 from agentflow.mock import MockModel, MockReply, Rule, call
 from tests.agents.kit import endless, look, scripted
@@ -308,6 +316,34 @@ async def test_a_stream_that_waits_for_a_person_ends_and_the_call_goes_on_by_its
                 await stream.text
         assert events[-1].finish_reason == "suspended"
         assert (await asked.resume("r", True)).text == "Done."
+
+
+async def test_what_is_awaited_of_a_stream_that_could_not_begin_raises_why() -> None:
+    def refuse(view: Any) -> None:
+        raise ValueError("not today")
+
+    for asked in (agent(scripted("ok"), permission=lambda asked: False), agent(scripted("ok"))):
+        stream = asked.stream_text("go", hooks=Hooks(on_start=refuse))
+        with pytest.raises((AgentDenied, ValueError)) as refused:
+            await stream.__aenter__()
+        with anyio.fail_after(5), pytest.raises(refused.type):
+            await stream.text
+        with anyio.fail_after(5):
+            *_, last = [event async for event in stream.events]
+        assert (last.finish_reason, last.error) == ("error", refused.value)
+
+
+async def test_what_is_no_exception_comes_out_of_a_stream_as_it_was_raised() -> None:
+    class Stop(BaseException):
+        """Ends the program."""
+
+    @tool
+    async def stop() -> str:
+        raise Stop
+
+    with pytest.raises(Stop):
+        async with agent(scripted(call("stop")), stop).stream_text("go") as stream:
+            await stream.text
 
 
 @pytest.mark.case("P112")
