@@ -17,7 +17,7 @@ from agentflow.run.entries import ENDED, RunInfo, StoredStatus
 from agentflow.run.facts import Fact, as_observer
 from agentflow.run.fold import state_at
 from agentflow.run.model_ports import ModelSource
-from agentflow.run.options import ResumeOptions, RunOptions, check_options
+from agentflow.run.options import ResumeOptions, RunOptions, check_most, check_options
 from agentflow.run.registry import NoModels, NoTools, load, load_store, opened
 from agentflow.run.roster import Roster
 from agentflow.run.run import Run
@@ -58,7 +58,7 @@ class Engine(Generic[R]):
 
     Raises:
         TypeError: A model, a tool or an observer is none.
-        ValueError: A model's string names nothing that is installed, or two tools have the same id.
+        ValueError: A model's string names nothing, two tools have the same id, or no tool could run.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class Engine(Generic[R]):
         self.budget = budget
         self.authorize = authorize
         self.require_authorization = require_authorization
-        self.max_parallel_tools = max_parallel_tools
+        self.max_parallel_tools = check_most("max_parallel_tools", max_parallel_tools)
         self.clock: ports.Clock = _SYSTEM_CLOCK if clock is None else clock
         self.clock_is_system = clock is None
         # The loop's own clock is only read through anyio, which is too slow to be asked at every visit.

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from agentflow.run.facts import Fact
     from agentflow.run.ports import Observer, Sink
 
-__all__ = ["ResumeOptions", "RunOptions", "check_options"]
+__all__ = ["ResumeOptions", "RunOptions", "check_most", "check_options"]
 
 
 class ResumeOptions(TypedDict, total=False):
@@ -82,3 +82,14 @@ def check_options(options: RunOptions) -> None:
         raise TypeError(
             f"sink={sink!r} is no sink: give an object with an async method send(chunk)"
         )
+
+
+def check_most(name: str, most: object) -> int:
+    """What limits how much is done at the same time, which is at least one: with none, nothing would ever begin.
+
+    Raises:
+        ValueError: It is no whole number of at least 1.
+    """
+    if not isinstance(most, int) or isinstance(most, bool) or most < 1:
+        raise ValueError(f"{name}={most!r}: it is a whole number of at least 1")
+    return most

@@ -399,3 +399,9 @@ class TestOptions:
         for options in ({"budget": 5}, {"sink": 5}):
             with pytest.raises(TypeError):
                 Engine(alone(nothing), **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("most", [0, -1, 1.5, "3", True, None])
+def test_a_number_of_parallel_tools_that_lets_none_begin_is_refused(most: Any) -> None:
+    with pytest.raises(ValueError, match="max_parallel_tools=.*: it is a whole number of at least"):
+        Engine(alone(lambda state: None), max_parallel_tools=most)
