@@ -14,6 +14,7 @@ from agentflow.agents.call_engine import CallEngine
 from agentflow.agents.delegation import Delegation, run_below
 from agentflow.agents.guarded import guarded
 from agentflow.agents.loop import loop_of
+from agentflow.agents.option_check import check_options
 from agentflow.agents.options import AgentOptions, CallOptions, Profile, ResumedCallOptions
 from agentflow.agents.result import ObjectResult, TextResult
 from agentflow.agents.stream import AgentStream
@@ -78,6 +79,9 @@ class Agent:
         store: Store | str | None = None,
         **options: Unpack[AgentOptions],
     ) -> None:
+        if not isinstance(name, str):
+            raise TypeError(f"name={name!r}: an agent's name is a text")
+        check_options({"tools": tools, "context": context, "observers": observers})
         self.name = name
         self.description = description
         self.context: Mapping[str, Any] = {} if context is None else dict(context)
@@ -143,9 +147,12 @@ class Agent:
             options: See `CallOptions`.
 
         Raises:
+            TypeError: There is no schema.
             OutputInvalid: The answer is not of the type, and stayed so.
             Exception: What `generate_text` raises.
         """
+        if schema is None:
+            raise TypeError("schema=None: give the type of the answer; generate_text gives a text")
         call = await opened(self, input, {**options, "output": schema})
         await call.begin()
         made = await call.ended()

@@ -14,6 +14,7 @@ from agentflow.agents.loop import OnMaxSteps
 from agentflow.agents.max_steps import default_steps, resolve_steps
 from agentflow.agents.memory.settings import Memory, as_memory
 from agentflow.agents.middleware import Middleware, as_middlewares
+from agentflow.agents.option_check import check_options
 from agentflow.agents.overlay import overlaid
 from agentflow.agents.prompts import Prompts
 from agentflow.agents.setup import LoopSetup
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from agentflow.agents.agent import Agent
     from agentflow.agents.permission import Permission
     from agentflow.run.ports import Authorize
+    from agentflow.tools.tool import Tool
 
 __all__ = ["AgentOptions", "CallOptions", "Profile", "ResumedCallOptions"]
 
@@ -174,12 +176,14 @@ class Profile:
             TypeError: There is no such option, or one of them is not what it must be.
         """
         said = {name: value for name, value in call.items() if value is not None}
-        unknown = said.keys() - {each.name for each in fields(self)} - {"sub_agents"}
+        known = {each.name for each in fields(self)} - {"call_steps", "streams"} | {"sub_agents"}
+        unknown = said.keys() - known
         if unknown:
             raise TypeError(f"an agent has no option {', '.join(map(repr, sorted(unknown)))}")
+        check_options(said)
         agents = said.pop("sub_agents", ())
         if agents or "tools" in said:
-            handing = (agent.as_tool() for agent in agents)
+            handing = [_handing_to(agent) for agent in agents]
             said["tools"] = (*self.tools, *said.get("tools", ()), *handing)
         for name in ("models", "parameters"):
             if name in said:
@@ -275,3 +279,15 @@ class Profile:
             retries=self.max_middleware_retries,
             memory=self.memory,
         )
+
+
+def _handing_to(agent: Any) -> Tool:
+    """The tool that hands a task to an agent.
+
+    Raises:
+        TypeError: It is no agent.
+    """
+    if not callable(getattr(agent, "as_tool", None)):
+        raise TypeError(f"sub_agents: {agent!r} is no agent")
+    made: Tool = agent.as_tool()
+    return made

@@ -18,6 +18,7 @@ from agentflow.agents.call_end import own_error, tell_end
 from agentflow.agents.call_view import CallView
 from agentflow.agents.hooks import notify
 from agentflow.agents.memory.owner import RESERVED, owner_of
+from agentflow.agents.option_check import check_options
 from agentflow.agents.overlay import overlaid
 from agentflow.agents.permission import Asked, permit
 from agentflow.agents.result import TextResult
@@ -166,6 +167,7 @@ async def opened(
         given["sink"] = sink
         if profile.output is not None:
             profile = replace(profile, streams=True)
+    check_options({"context": given.get("context"), "observers": given.get("observers")})
     given["context"] = context = context_of(agent, profile, given.get("context"))
     asked = Asked(
         agent=agent.name,

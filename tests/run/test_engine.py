@@ -403,5 +403,7 @@ class TestOptions:
 
 @pytest.mark.parametrize("most", [0, -1, 1.5, "3", True, None])
 def test_a_number_of_parallel_tools_that_lets_none_begin_is_refused(most: Any) -> None:
-    with pytest.raises(ValueError, match="max_parallel_tools=.*: it is a whole number of at least"):
+    with pytest.raises(
+        ValueError, match=r"max_parallel_tools=.*: it is a whole number of at least"
+    ):
         Engine(alone(lambda state: None), max_parallel_tools=most)
