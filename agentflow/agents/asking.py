@@ -11,7 +11,7 @@ from agentflow.agents.events import ToolCallEvent, tell
 from agentflow.agents.hooks import prepared
 from agentflow.agents.loop_state import LoopState, steps_so_far
 from agentflow.agents.memory.working import INTERNAL
-from agentflow.agents.middleware import Middleware, handled, seen_by
+from agentflow.agents.middleware import Middleware, MiddlewareAborted, handled, not_again, seen_by
 from agentflow.agents.model_tries import told_of_tries
 from agentflow.agents.progress import note_progress
 from agentflow.agents.request import StepRequest
@@ -120,7 +120,10 @@ def _as_prepare(at: int, middleware: Middleware, ctx: NodeContext) -> PrepareSte
     async def prepare(step: StepContext) -> StepPlan | None:
         assert middleware.step is not None
         seen = seen_by(at, middleware, CallView.of(ctx))
-        plan: StepPlan | None = await handled(middleware.step, step, seen)
+        try:
+            plan: StepPlan | None = await handled(middleware.step, step, seen)
+        except MiddlewareAborted as aborted:
+            raise not_again(aborted) from None
         return plan
 
     return prepare

@@ -9,7 +9,7 @@ from agentflow.agents.call_view import CallView
 from agentflow.agents.guardrails import GuardrailBlocked
 from agentflow.agents.hooks import CallEnd, Hooks, notify_of_end
 from agentflow.agents.memory.recording import flush_recording
-from agentflow.agents.middleware import MiddlewareAborted
+from agentflow.agents.middleware import MiddlewareAborted, forget
 from agentflow.agents.progress import progress_of
 from agentflow.agents.result import TextResult
 from agentflow.errors import DeliveryError, RunCancelled, RunInterrupted, RunSuspended
@@ -63,6 +63,7 @@ async def tell_end(
         error: What it raised, or `None`.
         ledger: What it has spent.
     """
+    forget(view.run)
     await flush_recording(view, error)
     if not hooks or isinstance(error, RunSuspended | RunInterrupted):
         return

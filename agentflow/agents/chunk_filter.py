@@ -7,7 +7,9 @@ from typing import Any
 
 from agentflow.agents.call_view import CallView
 from agentflow.agents.guardrails import Guardrail, judge
-from agentflow.agents.middleware import Middleware, handled, seen_by
+from agentflow.agents.middleware import Middleware, MiddlewareAborted, handled, not_again, seen_by
+from agentflow.errors import ContractError
+from agentflow.messages.chunk import Chunk
 
 __all__ = ["ChunkFilter"]
 
@@ -36,10 +38,18 @@ class ChunkFilter:
         Raises:
             GuardrailBlocked: A guardrail blocked it.
             MiddlewareAborted: Middleware ended the call.
+            ContractError: Middleware gave something that is no chunk.
         """
         for at, middleware, handler in self._middlewares:
-            chunk = await handled(handler, chunk, seen_by(at, middleware, self._view))
+            try:
+                chunk = await handled(handler, chunk, seen_by(at, middleware, self._view))
+            except MiddlewareAborted as aborted:
+                raise not_again(aborted) from None
             if chunk is None:
                 return None
+            if not isinstance(chunk, Chunk):
+                raise ContractError(
+                    f"middleware {middleware.name!r} gave {type(chunk).__name__} for a chunk; it gives a chunk, or None"
+                )
         await judge(self._guardrails, "chunk", chunk, self._view)
         return chunk

@@ -22,7 +22,9 @@ __all__ = [
     "MiddlewareAborted",
     "MiddlewareContext",
     "as_middlewares",
+    "forget",
     "handled",
+    "not_again",
     "rewritten",
     "seen_by",
 ]
@@ -74,8 +76,8 @@ class MiddlewareContext(CallView):
 
         Args:
             reason: Why; with `retry`, the model reads it in the next attempt.
-            retry: Ask for another attempt. There is one as long as `max_middleware_retries` allows it, and nothing of the
-                answer was handed out.
+            retry: Ask for another attempt, at the boundaries `input` and `output`. There is one as long as
+                `max_middleware_retries` allows it, and nothing of the answer was handed out.
 
         Raises:
             MiddlewareAborted: Always.
@@ -165,10 +167,27 @@ def seen_by(at: int, middleware: Middleware, view: CallView) -> MiddlewareContex
     )
 
 
+def forget(run: Run[Any]) -> None:
+    """Drop the maps of a call that has ended: what lies in them may lead back to its run, which would never be freed then."""
+    _states.pop(run, None)
+
+
 async def handled(handler: Handler, value: Any, context: MiddlewareContext) -> Any:
     """What a handler gives, plain or async."""
     given = handler(value, context)
     return await given if inspect.isawaitable(given) else given
+
+
+def not_again(aborted: MiddlewareAborted) -> MiddlewareAborted:
+    """The end of a call at a boundary that knows no further attempt, which says so if one was asked for."""
+    if not aborted.retry:
+        return aborted
+    return MiddlewareAborted(
+        aborted.middleware,
+        aborted.reason,
+        retry=True,
+        because="it asked for another attempt, which input and output middleware alone can",
+    )
 
 
 async def rewritten(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import Any
 
 import pytest
 from pydantic import BaseModel
 
-from agentflow import Agent, ContractError, ModelError
+from agentflow import Agent, ContractError, DeliveryError, ModelError
 from agentflow.agents import (
     Guardrail,
     Hooks,
@@ -495,6 +497,42 @@ async def test_chunk_middleware_may_end_the_stream() -> None:
     async with agent(scripted("a"), middlewares=[Middleware(chunk=no)]).stream_text("go") as stream:
         with pytest.raises(MiddlewareAborted, match="not this"):
             await stream.text
+
+
+@pytest.mark.parametrize("given", [3, "text", [], user("text")])
+async def test_what_chunk_middleware_gives_is_a_chunk_or_nothing(given: Any) -> None:
+    asked = agent(scripted("a"), middlewares=[Middleware(chunk=lambda chunk, ctx: given)])
+    async with asked.stream_text("go") as stream:
+        with pytest.raises(DeliveryError, match=f"gave {type(given).__name__} for a chunk"):
+            await stream.text
+        assert stream.text_so_far == ""
+
+
+@pytest.mark.rule("R086")
+@pytest.mark.parametrize("boundary", ["step", "chunk"])
+async def test_where_no_other_attempt_can_be_asked_for_the_error_says_so(boundary: str) -> None:
+    def again(value: Any, ctx: Any) -> Any:
+        ctx.abort("not this", retry=True)
+
+    handlers: Any = {boundary: again}
+    asked = agent(scripted("a"), middlewares=[Middleware(**handlers)], max_middleware_retries=3)
+    async with asked.stream_text("go") as stream:
+        with pytest.raises(MiddlewareAborted, match="which input and output middleware alone can"):
+            await stream.text
+
+
+@pytest.mark.rule("R206")
+async def test_what_middleware_keeps_does_not_keep_the_run_of_its_call() -> None:
+    seen: list[weakref.ref[Any]] = []
+
+    def keep(text: str, ctx: Any) -> str:
+        ctx.state["ctx"] = ctx
+        seen.append(weakref.ref(ctx.run))
+        return text
+
+    await agent(scripted("a"), middlewares=[Middleware(output=keep)]).generate_text("go")
+    gc.collect()
+    assert [run() for run in seen] == [None]
 
 
 async def test_the_first_event_tells_the_id_of_the_answer_through_middleware_too() -> None:
