@@ -189,9 +189,9 @@ class Frame:
             if monotonic() >= run.pause_at:
                 await run.pause()
             if node.starts_round and counts[node.index]:
-                entered = self._open_round(node)
-                if entered is not node:
-                    node, failure = entered, None
+                handler = self._open_round(node)
+                if handler is not None:
+                    node, failure = handler, None
             counts[node.index] = visit = counts[node.index] + 1
             if past:
                 route, failure = redo(self, node, past.popleft())
@@ -262,8 +262,8 @@ class Frame:
         self.errors_handled |= {node.on_error.index}
         return node.on_error
 
-    def _open_round(self, node: PlanNode) -> PlanNode:
-        """Open the next round and return the node to visit: `node`, or `on_limit` when the workflow's rounds are out.
+    def _open_round(self, node: PlanNode) -> PlanNode | None:
+        """Open the next round; or return the node to visit instead, `on_limit`, when the workflow's rounds are out.
 
         The rounds of a budget are a hard limit of the run: where `on_limit` is entered is decided by the definition alone, so
         that it can be proved that the node finds what it needs.
@@ -286,7 +286,7 @@ class Frame:
             journal = self.run.journal
             if journal is None or not journal.began(self.place(node, self.counts[node.index] + 1)):
                 self._emit("round.started")
-        return node
+        return None
 
     def _spend_round(self, node: PlanNode) -> None:
         try:

@@ -7,7 +7,7 @@ anything; a condition that is a function may say yes or no.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -136,6 +136,15 @@ class Visits:
                 choices.append([-1])
         for state in itertools.product(*choices):
             yield Situation(workflow.entry, state)
+
+    def is_made(self, start: Situation, given: Collection[str]) -> bool:
+        """Whether a run that is given some fields begins so: with the defaults that are made today in all the others."""
+        others = {spec.name for spec in self.workflow.schema.with_default()}.difference(given)
+        return all(
+            index == self._default(name)
+            for name, index in zip(self.names, start.state, strict=True)
+            if name in others
+        )
 
     def _default(self, name: str) -> int:
         """The sample that stands for a field's default."""
