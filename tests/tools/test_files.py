@@ -209,6 +209,7 @@ def test_what_cannot_be_written_is_refused(root: Path, path: str, text: str, mes
         ({"most": 0}, ValueError),
         ({"hard_links": "maybe"}, ValueError),
         ({"root": "no such place"}, NotADirectoryError),
+        ({"root": ""}, NotADirectoryError),
     ],
 )
 def test_a_folder_that_makes_no_sense_is_refused(

@@ -94,7 +94,8 @@ class Folder:
         if hard_links not in ("refuse", "allow"):
             raise ValueError(f"Folder(hard_links={hard_links!r}): it is 'refuse' or 'allow'")
         place = Path(root).resolve()
-        if not place.is_dir():
+        # Of an empty text `Path` makes the current folder, which somebody whose setting is missing does not mean.
+        if not os.fspath(root) or not place.is_dir():
             raise NotADirectoryError(f"{str(root)!r} is no folder")
         self._root = str(place)
         self._largest = largest
