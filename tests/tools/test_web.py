@@ -8,6 +8,7 @@ import socket
 import ssl
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import anyio
 import anyio.to_thread
@@ -273,6 +274,25 @@ async def test_the_certificate_must_be_that_of_the_name(monkeypatch: pytest.Monk
 def test_hosts_are_a_list() -> None:
     with pytest.raises(TypeError, match="give a list of names"):
         GuardedFetch(hosts="example.org")
+
+
+@pytest.mark.parametrize(
+    "host", ["https://example.org", "example.org/docs", "example.org:443", ".example.org", "*", ""]
+)
+def test_what_is_no_name_of_a_host_is_refused_instead_of_matching_none(host: str) -> None:
+    with pytest.raises(ValueError, match="it is no name of a host"):
+        GuardedFetch(hosts=["example.org", host])
+
+
+@pytest.mark.parametrize("host", ["example.org", "bücher.example", "93.184.216.34", "2606:4700::1"])
+def test_names_and_addresses_are_hosts(host: str) -> None:
+    GuardedFetch(hosts=[host])
+
+
+@pytest.mark.parametrize("limit", [{"seconds": -1}, {"most": 0}, {"redirects": -1}])
+def test_limits_within_which_nothing_can_be_fetched_are_refused(limit: Any) -> None:
+    with pytest.raises(ValueError, match="with these nothing could be fetched"):
+        GuardedFetch(**limit)
 
 
 HTML = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import re
 import socket
 import ssl
 import threading
@@ -25,6 +26,8 @@ Connect = Callable[[str, int, float], socket.socket]
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _TEXTS = ("text/", "application/json", "application/xml", "application/xhtml+xml")
 _BLOCK = 16_384
+_HOST = re.compile(r"[\w-]+(\.[\w-]+)*|[0-9a-fA-F]*:[0-9a-fA-F]*:[0-9a-fA-F:.]*")
+"""A name, or an address of the fourth or sixth version."""
 
 
 def _connected(address: str, port: int, seconds: float) -> socket.socket:
@@ -46,6 +49,10 @@ class GuardedFetch:
         redirects: How many are followed.
         resolve: Gives the addresses of a host; default: the system's.
         connect: Opens the connection; default: a socket.
+
+    Raises:
+        TypeError: `hosts` is one text.
+        ValueError: A host is no name, or nothing could be fetched within the limits.
     """
 
     def __init__(
@@ -60,6 +67,15 @@ class GuardedFetch:
     ) -> None:
         if isinstance(hosts, str):
             raise TypeError(f"GuardedFetch(hosts={hosts!r}): give a list of names")
+        for host in hosts or ():
+            if not _HOST.fullmatch(host):
+                raise ValueError(
+                    f"GuardedFetch(hosts=[{host!r}]): it is no name of a host, such as 'example.org'"
+                )
+        if not (seconds >= 0 and most >= 1 and redirects >= 0):
+            raise ValueError(
+                f"GuardedFetch(seconds={seconds!r}, most={most!r}, redirects={redirects!r}): with these nothing could be fetched"
+            )
         self._hosts = None if hosts is None else frozenset(map(str.lower, hosts))
         self._seconds = seconds
         self._most = most
