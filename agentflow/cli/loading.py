@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -113,6 +114,10 @@ def _refusal(attribute: str, value: object) -> tuple[str, str] | None:
         return f"{attribute!r} is a node", hint
     if not isinstance(value, functools.partial) and not inspect.isroutine(value):
         hint = "name what define_workflow returned, an Engine, or a function that makes one of them"
+        # Whoever has made an agent has loaded them; nobody else has to.
+        agents = sys.modules.get("agentflow.agents.agent")
+        if agents is not None and isinstance(value, agents.Agent):
+            hint = f"name the engine of the agent: {attribute}.engine"
         return f"{attribute!r} is {_kind(value)}", hint
     if inspect.iscoroutinefunction(value) or inspect.isasyncgenfunction(value):
         return f"function {attribute!r} is asynchronous", "make it a plain function"

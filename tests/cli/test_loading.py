@@ -207,6 +207,14 @@ def test_a_file_that_cannot_be_read_is_a_finding_at_its_line(
         assert (finding.place.file, finding.place.line) == (name, line)
 
 
+def test_of_an_agent_the_engine_is_named(project: Project) -> None:
+    project.write(
+        "helper.py", 'from agentflow import Agent\nagent = Agent("a", None, "mock:echo")\n'
+    )
+    assert refused(project, "helper.py:agent").hint == "name the engine of the agent: agent.engine"
+    assert validated(project, "helper.py:agent.engine") == (0, 1, [])
+
+
 @pytest.mark.parametrize(
     ("target", "code", "said", "hint"),
     [
