@@ -24,6 +24,7 @@ from agentflow.agents.trunk import opened
 from agentflow.graph.limits import Budget, Uses
 from agentflow.graph.node import Node, node
 from agentflow.run.attach import UNANSWERED
+from agentflow.run.options import check_options as check_run_options
 from agentflow.run.registry import load_store
 from agentflow.tools.tool import Tool, tool
 
@@ -277,7 +278,11 @@ class Agent:
             id: The tool's id; default: `ask_` and the agent's name.
             description: What a model is told; default: the agent's description.
             budget: What one task may spend at most.
+
+        Raises:
+            TypeError: The budget is none.
         """
+        check_run_options({"budget": budget})
         told = description or self.description or f"Hand a task to {self.name}, and get the answer."
         return tool(Delegation(self, budget), id=id or f"ask_{self.id}", description=told)
 
@@ -298,7 +303,11 @@ class Agent:
             output: The field for its answer, which is the text or the structured output; put to `provides` by itself.
             budget: What one visit may spend at most.
             options: `routes`, `on_error` and whatever else `node` takes; `uses` is what is proved of the agent.
+
+        Raises:
+            TypeError: The budget is none.
         """
+        check_run_options({"budget": budget})
 
         async def ask(state: Any, ctx: NodeContext) -> dict[str, Any]:
             result = await run_below(ctx, self, state[input], name=self.name, budget=budget)

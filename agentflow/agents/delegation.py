@@ -113,6 +113,9 @@ class Delegation:
             node.bail(result.object)
         return result.text if result.object is None else result_text(result.object)
 
+    def __repr__(self) -> str:
+        return repr(self.agent)
+
     def _count(self, node: NodeContext) -> None:
         """Count the tasks of one step, which its proof counts on."""
         most = getattr(node.run.engine, "max_delegations", None)

@@ -8,6 +8,7 @@ from typing import Any
 
 from agentflow.agents.step import Step
 from agentflow.errors import ContractError
+from agentflow.run.options import check_most
 
 __all__ = ["StopWhen", "as_conditions", "is_met", "step_count", "tool_called"]
 
@@ -26,7 +27,12 @@ def tool_called(*names: str) -> StopWhen:
 
 
 def step_count(number: int) -> StopWhen:
-    """Stop after so many steps."""
+    """Stop after so many steps.
+
+    Raises:
+        ValueError: It is no whole number of at least 1.
+    """
+    check_most("step_count", number)
 
     def met(steps: Sequence[Step]) -> bool:
         return len(steps) >= number

@@ -85,7 +85,7 @@ def check_options(options: RunOptions) -> None:
 
 
 def check_most(name: str, most: object) -> int:
-    """What limits how much is done at the same time, which is at least one: with none, nothing would ever begin.
+    """A number that says how many there are at most, which is at least one: with none, nothing would ever begin.
 
     Raises:
         ValueError: It is no whole number of at least 1.

@@ -66,7 +66,8 @@ def _join(
             raise TypeError(
                 f"{tool!r}{source} is no tool: its input has no contract; make it with @tool from a typed function"
             )
-        where = f"{tool.place}{source}"
+        # An object that can be called has no place of its own.
+        where = f"{str(tool.place) or repr(tool.handler)}{source}"
         if tool.id in found and found[tool.id] is not tool:
             raise ValueError(
                 f"two tools have the id {tool.id!r}: one from {sources[tool.id]} and one from {where}; "

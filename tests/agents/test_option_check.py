@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agentflow import Agent
-from agentflow.agents import Guardrail, Middleware
+from agentflow.agents import Guardrail, Middleware, step_count
 from tests.agents.kit import look, scripted
 
 PASS = Middleware(output=lambda text, ctx: text)
@@ -74,3 +74,27 @@ async def test_an_object_needs_a_schema() -> None:
     schema: Any = None
     with pytest.raises(TypeError, match="schema=None: give the type of the answer"):
         await Agent("helper", None, scripted("ok")).generate_object("go", schema)
+
+
+def test_two_sub_agents_of_one_name_are_refused_with_both_of_them() -> None:
+    others = [Agent("other", None, scripted("ok")) for _ in range(2)]
+    told = (
+        "two tools have the id 'ask_other': one from <Agent 'other'> and one from <Agent 'other'>"
+    )
+    with pytest.raises(ValueError, match=told):
+        Agent("helper", None, scripted("ok"), sub_agents=others)
+
+
+def test_the_budget_of_a_task_is_a_budget() -> None:
+    wrong: Any = 3
+    asked = Agent("helper", None, scripted("ok"))
+    with pytest.raises(TypeError, match="budget=3: it is a Budget"):
+        asked.as_tool(budget=wrong)
+    with pytest.raises(TypeError, match="budget=3: it is a Budget"):
+        asked.as_node(budget=wrong)
+
+
+@pytest.mark.parametrize("number", [0, -1, "3", 1.5])
+def test_a_count_of_steps_is_a_whole_number_of_at_least_one(number: Any) -> None:
+    with pytest.raises(ValueError, match=r"step_count=.*: it is a whole number of at least 1"):
+        step_count(number)
