@@ -200,6 +200,7 @@ class Agent:
 
         Raises:
             ResumeConflict: The run waits no more, or not for this answer.
+            RuntimeError: The agent has no store.
         """
         call = await opened(self, None, {**options, "run_id": run_id}, answers=answers)
         await call.begin()

@@ -134,7 +134,7 @@ class Engine(Generic[R]):
         Raises:
             ResumeConflict: The run waits no more, or not for this answer: somebody else has answered, or it has ended.
             ContractError: There is no such run or request, or an answer is not what was asked for; the run goes on waiting.
-            RunSuspended: It waits again, for what is still open or for something new.
+            RunSuspended: It waits again, for what is still open or for something new. Without a store, a `RuntimeError`.
         """
         run = self._make(None, {**options, "run_id": run_id}, read=False, answers=answers)
         return await self._finish(run)
@@ -294,9 +294,7 @@ class Engine(Generic[R]):
 
     def _stored(self) -> ports.Store:
         if self.store is None:
-            raise RuntimeError(
-                "the engine has no store: give it one, such as store='sqlite:///runs.db'"
-            )
+            raise RuntimeError("the engine has no store: give it one, as store='sqlite:///runs.db'")
         return self.store
 
     def rebind(self, *, model: Any) -> None:
@@ -373,6 +371,8 @@ class Engine(Generic[R]):
     ) -> Run[R]:
         if options:
             check_options(options)
+        if answers is not ATTACHED:
+            self._stored()
         more = tuple(map(as_observer, options.get("observers", ())))
         budget = options.get("budget")
         if budget is None:

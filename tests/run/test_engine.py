@@ -407,3 +407,16 @@ def test_a_number_of_parallel_tools_that_lets_none_begin_is_refused(most: Any) -
         ValueError, match=r"max_parallel_tools=.*: it is a whole number of at least"
     ):
         Engine(alone(lambda state: None), max_parallel_tools=most)
+
+
+async def test_what_was_never_stored_is_not_resumed_by_a_new_run() -> None:
+    ran: list[Any] = []
+
+    async def body(state: Any) -> None:
+        ran.append(state)
+
+    with pytest.raises(RuntimeError, match="the engine has no store"):
+        await Engine(alone(body)).resume("r", True)
+    with pytest.raises(RuntimeError, match="the engine has no store"):
+        Engine(alone(body)).reopen("r", True)
+    assert ran == []
