@@ -22,6 +22,10 @@ class TextPart:
     text: str
     type: Literal["text"] = "text"
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.text, str):
+            raise TypeError(f"a message says a text, and not {self.text!r}")
+
 
 @dataclass(frozen=True, slots=True)
 class ReasoningPart:

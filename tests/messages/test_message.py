@@ -69,6 +69,13 @@ def test_the_parts_of_a_message_are_its_own() -> None:
     assert message.content == (TextPart("a"),)
 
 
+@pytest.mark.parametrize("text", [3, None, b"bytes", ["a"]])
+@pytest.mark.parametrize("said_by", [user, system])
+def test_what_is_no_text_is_not_said(said_by: Any, text: Any) -> None:
+    with pytest.raises(TypeError, match="a message says a text, and not "):
+        said_by(text)
+
+
 def test_content_that_is_no_part_is_refused_with_what_to_use() -> None:
     with pytest.raises(TypeError, match=r"for a plain text use user\(text\)"):
         Message("user", "Hi.")  # type: ignore[arg-type]
