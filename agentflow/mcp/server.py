@@ -59,6 +59,10 @@ class MCPServer(ConnectedToolkit):
         connect_timeout: Seconds that the server gets to be ready, and to list its tools.
         reconnect: What is done when it is gone. A call that was under way has failed then, and the model is told; only one that
             the server calls read-only or idempotent is made once more.
+
+    Raises:
+        TypeError: An option is of the wrong kind.
+        ValueError: A time is not above 0.
     """
 
     __slots__ = (
@@ -83,6 +87,10 @@ class MCPServer(ConnectedToolkit):
                 raise ValueError(f"MCPServer({label}={seconds!r}): it is seconds above 0")
         if isinstance(tools, str):
             raise TypeError(f"MCPServer(tools={tools!r}): it is a collection of names")
+        if adapt is not None and not callable(adapt):
+            raise TypeError(f"MCPServer(adapt={adapt!r}): it is a function of a tool")
+        if not isinstance(reconnect, Reconnect):
+            raise TypeError(f"MCPServer(reconnect={reconnect!r}): it is a Reconnect")
         self._way = way
         self._name = name
         self._prefix = prefix
@@ -124,7 +132,12 @@ class MCPServer(ConnectedToolkit):
             stderr: Where its stderr goes: a file, or `subprocess.DEVNULL`; default: to ours.
             name: What errors call it; default: the name of the program.
             options: The others of `MCPServer`.
+
+        Raises:
+            TypeError: The arguments are one text, of which each character would be one.
         """
+        if isinstance(args, str):
+            raise TypeError(f"MCPServer.stdio({command!r}, {args!r}): its arguments are a list")
         way = StdioCommand(command=command, args=tuple(args), env=env, cwd=cwd, stderr=stderr)
         return cls(way, name=Path(command).name if name is None else name, **options)
 

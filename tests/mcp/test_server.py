@@ -403,6 +403,14 @@ def test_an_option_that_makes_no_sense_is_refused(house: House, options: Any) ->
         server(house, **options)
 
 
+@pytest.mark.parametrize(
+    "options", [{"tools": "echo"}, {"adapt": 3}, {"reconnect": 3}, {"args": "--verbose"}]
+)
+def test_an_option_of_the_wrong_kind_is_refused_by_its_name(options: Any) -> None:
+    with pytest.raises(TypeError, match=r"^MCPServer.*: it"):
+        MCPServer.stdio("program", **options)
+
+
 def test_reconnections_are_numbers() -> None:
     assert [Reconnect(backoff=1, longest=3).delay(n) for n in (1, 2, 3, 4, 500)] == [0, 1, 2, 3, 3]
     for bad in ({"attempts": -1}, {"attempts": True}, {"backoff": -1}, {"longest": float("inf")}):
