@@ -63,6 +63,9 @@ class CancelSignal:
     def cancelled(self) -> bool:
         """Whether the signal was cancelled, or its time has passed."""
         if not self.fired and time.monotonic() >= self._deadline:
+            # First those above whose time it is: a run must not take the end of all of it for that of a branch alone.
+            for parent in self._parents:
+                _ = parent.cancelled
             self.cancel("its time has passed")
         return self.fired
 

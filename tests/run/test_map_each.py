@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import anyio
@@ -11,14 +13,17 @@ from hypothesis import given, strategies as st
 
 from agentflow import (
     BudgetExceeded,
+    CancelSignal,
     ContractError,
     Engine,
+    RunCancelled,
     Workflow,
     map_each,
     node,
     parallel,
     route,
 )
+from agentflow.run import signal as signals
 from tests.run.watching import Recorder
 from tests.run.workflows import END, unchecked
 
@@ -41,6 +46,22 @@ def mapped(function: Any = double, *, over: Any = "xs", **options: Any) -> Workf
 
 async def test_each_item_gets_a_run_of_its_own_and_the_results_stand_in_order() -> None:
     assert await mapped().run({"xs": [3, 1, 2]}) == [6, 2, 4]
+
+
+async def test_a_run_whose_time_passes_between_two_items_is_cancelled_and_has_not_failed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    late = SimpleNamespace(monotonic=lambda: time.monotonic() + 7200)
+
+    async def pass_the_time(state: Any) -> Any:
+        monkeypatch.setattr(signals, "time", late)
+        return {"out": state["x"]}
+
+    engine = Engine(mapped(pass_the_time, concurrency=1))
+    async with engine.start({"xs": [1, 2, 3]}, signal=CancelSignal.after(3600)) as run:
+        with pytest.raises(RunCancelled, match="its time has passed"):
+            await run.result()
+    assert run.status == "cancelled"
 
 
 async def test_an_empty_list_joins_at_once() -> None:

@@ -141,6 +141,19 @@ async def test_a_signal_with_a_time_cancels_itself_and_all_below(
     await signal.wait()
 
 
+def test_whoever_first_sees_that_the_time_has_passed_tells_the_signals_above_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    time = Time()
+    monkeypatch.setattr(signals, "time", time)
+    timed, other = CancelSignal.after(30), CancelSignal()
+    between = CancelSignal.any(other, timed)
+    below = between.derive()
+    time.now = 130
+    assert set_already(below)
+    assert (between.fired, timed.fired, other.fired) == (True, True, False)
+
+
 async def test_a_run_is_cancelled_when_the_time_of_its_signal_has_passed() -> None:
     async def body(state: Any) -> None:
         await anyio.sleep_forever()
