@@ -183,7 +183,9 @@ async def opened(
                 f"agent {delegation.agent.name!r} has a server of tools, so it is entered before agent {agent.name!r} is asked: "
                 f"async with Agent(…) as agent"
             )
-    messages = () if input is None else as_messages(input)
+    # A run that is known already, by its id, has an input.
+    is_known = answers is not ATTACHED or given.get("run_id") is not None
+    messages = () if input is None and is_known else as_messages(input)
     begin: dict[str, Any] | None = None if input is None else {"messages": list(messages)}
     if begin is not None and profile.memory is not None:
         # What goes on has the memory that it began with, whoever lets it go on.

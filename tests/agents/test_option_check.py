@@ -63,6 +63,16 @@ def test_the_name_of_an_agent_is_a_text(name: Any) -> None:
         Agent(name, None, scripted("ok"))
 
 
+async def test_no_input_is_refused_as_one_that_is_none() -> None:
+    with pytest.raises(TypeError, match="NoneType is no input for a model: give a text"):
+        await Agent("helper", None, scripted("ok")).generate_text(None)
+
+
+async def test_an_agent_without_a_store_has_nothing_to_resume() -> None:
+    with pytest.raises(RuntimeError, match="the engine has no store"):
+        await Agent("helper", None, scripted("ok")).resume("r", True)
+
+
 @pytest.mark.parametrize("inner", ["call_steps", "streams"])
 async def test_what_agents_tell_themselves_is_no_option(inner: str) -> None:
     options: Any = {inner: 1}
