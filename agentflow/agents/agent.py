@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import re
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
@@ -18,7 +20,7 @@ from agentflow.agents.option_check import check_options
 from agentflow.agents.options import AgentOptions, CallOptions, Profile, ResumedCallOptions
 from agentflow.agents.result import ObjectResult, TextResult
 from agentflow.agents.stream import AgentStream
-from agentflow.agents.sync import waited
+from agentflow.agents.sync import Turn, waited
 from agentflow.agents.task import task_of
 from agentflow.agents.trunk import opened
 from agentflow.graph.limits import Budget, Uses
@@ -99,6 +101,7 @@ class Agent:
         # Now, and not with the first call: a model or a tool that cannot be used must not wait to say so.
         self._engine: CallEngine | None = self._engine_of(self.profile, self._store)
         self._entered = False
+        self._turn = None if self._store is None else Turn(name)
 
     @property
     def id(self) -> str:
@@ -208,13 +211,32 @@ class Agent:
 
     def generate_text_sync(self, input: Any, **options: Unpack[CallOptions]) -> TextResult:
         """`generate_text`, from code that is not async."""
-        return waited(self, self.generate_text, input, options)
+        made: TextResult = waited(self, "generate_text", input, options)
+        return made
 
     def generate_object_sync(
         self, input: Any, schema: type[T], **options: Unpack[CallOptions]
     ) -> ObjectResult[T]:
         """`generate_object`, from code that is not async."""
-        return waited(self, self.generate_object, input, {**options, "schema": schema})
+        said = {**options, "schema": schema}
+        made: ObjectResult[T] = waited(self, "generate_object", input, said)
+        return made
+
+    @contextlib.contextmanager
+    def apart(self) -> Iterator[Self]:
+        """The same agent with an engine of its own, for a loop of its own; for calls that are not async alone.
+
+        Raises:
+            RuntimeError: It has a store that is open already where nobody can wait for it.
+        """
+        apart = copy.copy(self)
+        apart._engine, apart._entered = None, False
+        with self._turn or contextlib.nullcontext():
+            if self._turn is not None and self._entered:
+                raise RuntimeError(
+                    f"agent {self.name!r} has a store, and is open in another loop; ask it there, as by anyio.from_thread.run"
+                )
+            yield apart
 
     def engine_for(self, profile: Profile) -> tuple[CallEngine, bool]:
         """The engine for a call, and whether it was made for it; for the trunk alone.

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+import threading
+from collections.abc import Mapping
+from contextvars import ContextVar, Token
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
@@ -12,28 +14,56 @@ from agentflow.run.loop import in_loop
 if TYPE_CHECKING:
     from agentflow.agents.agent import Agent
 
-__all__ = ["waited"]
+__all__ = ["Turn", "waited"]
 
-T = TypeVar("T")
+_held: ContextVar[tuple[Turn, ...]] = ContextVar("held", default=())
 
 
-def waited(
-    agent: Agent, method: Callable[..., Awaitable[T]], input: Any, options: Mapping[str, Any]
-) -> T:
-    """What a method of the agent gives, in a loop of its own; the agent is opened for it, and closed after.
+class Turn:
+    """Whose turn it is to have the store of an agent open; other threads wait.
+
+    Args:
+        name: The name of the agent.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._lock = threading.Lock()
+        self._before: Token[tuple[Turn, ...]] | None = None
+
+    def __enter__(self) -> None:
+        if self in _held.get():
+            # Whoever is asked by a tool of its own would wait for itself.
+            raise RuntimeError(
+                f"agent {self._name!r} has a store, and is asked from inside of one of its own calls; use as_tool() for that"
+            )
+        self._lock.acquire()
+        self._before = _held.set((*_held.get(), self))
+
+    def __exit__(self, *error: object) -> None:
+        assert self._before is not None
+        _held.reset(self._before)
+        self._lock.release()
+
+
+def waited(agent: Agent, name: str, input: Any, options: Mapping[str, Any]) -> Any:
+    """What a method of the agent gives, in a loop of its own.
+
+    Any number of threads may wait for one agent: each has an engine of its own, which is opened for the call, and closed after. Where
+    there is a store, which only one of them can have open, one waits for the other.
 
     Raises:
-        RuntimeError: A loop is running in this thread already.
+        RuntimeError: A loop is running in this thread already; or the agent has a store, and is open in another loop.
     """
     if in_loop():
-        name = getattr(method, "__name__", "the method")
         raise RuntimeError(
             f"{name}_sync() was called where an event loop is already running, as in an async function or a notebook; "
             f"await {name}() there"
         )
 
-    async def alone() -> T:
-        async with agent:
-            return await method(input, **options)
+    async def alone(apart: Agent) -> Any:
+        async with apart:
+            return await getattr(apart, name)(input, **options)
 
-    return anyio.run(alone)
+    with agent.apart() as apart:
+        return anyio.run(alone, apart)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypedDict
 
 import anyio
+import anyio.to_thread
 import pytest
 from pydantic import BaseModel
 
@@ -136,6 +139,48 @@ def test_code_that_is_not_async_may_ask_too() -> None:
     asked = agent(model)
     assert asked.generate_text_sync("Where?").text == '{"city":"Rome"}'
     assert asked.generate_object_sync("Where?", City).object == City(city="Rome")
+
+
+@pytest.mark.parametrize("store", [None, "memory:"])
+def test_threads_that_ask_one_agent_do_not_end_the_calls_of_each_other(store: str | None) -> None:
+    inside, others = threading.Event(), threading.Event()
+
+    @tool
+    def wait() -> str:
+        inside.set()
+        # With a store, the other one waits for this one instead.
+        return "waited" if store else f"waited {others.wait(10)}"
+
+    def answer(request: MockRequest) -> Any:
+        slow = request.messages[1].text == "slow"
+        return call("wait") if slow and len(request.messages) == 2 else "done"
+
+    asked = agent(MockModel([Rule(reply=answer)]), wait, store=store)
+    with ThreadPoolExecutor() as threads:
+        slow = threads.submit(asked.generate_text_sync, "slow")
+        assert inside.wait(10)
+        assert threads.submit(asked.generate_text_sync, "fast").result(10).text == "done"
+        others.set()
+        assert slow.result(10).text == "done"
+
+
+def test_an_agent_with_a_store_that_is_asked_by_its_own_tool_does_not_wait_for_itself() -> None:
+    @tool
+    def ask_again() -> str:
+        return asked.generate_text_sync("again").text
+
+    model = scripted(call("ask_again"), "done")
+    asked = agent(model, ask_again, store="memory:")
+    result = asked.generate_text_sync("go")
+    (told,) = result.messages[2].tool_results
+    assert "is asked from inside of one of its own calls" in told.content
+
+
+async def test_an_agent_with_a_store_that_is_open_is_asked_in_its_loop() -> None:
+    async with agent(store="memory:") as asked:
+        with pytest.raises(RuntimeError, match="is open in another loop"):
+            await anyio.to_thread.run_sync(asked.generate_text_sync, "go")
+        assert (await asked.generate_text("go")).text == "ok"
 
 
 async def test_a_sync_call_inside_of_a_loop_says_what_to_do() -> None:
