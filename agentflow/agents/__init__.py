@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from agentflow.agents.agent import Agent
+from agentflow.agents.background import background
 from agentflow.agents.call_view import CallView
 from agentflow.agents.delegation import SubAgentFailed, steps_above
 from agentflow.agents.events import (
     AgentEvent,
     FinishEvent,
+    IdleEvent,
     StartEvent,
     StepEvent,
     SubAgentEvent,
+    TaskEvent,
     ToolCallEvent,
     ToolResultEvent,
 )
@@ -48,6 +51,7 @@ __all__ = [
     "GuardrailBlocked",
     "Handoff",
     "Hooks",
+    "IdleEvent",
     "InstructionContext",
     "JudgedCall",
     "LoopResult",
@@ -69,6 +73,7 @@ __all__ = [
     "StopWhen",
     "SubAgentEvent",
     "SubAgentFailed",
+    "TaskEvent",
     "TextResult",
     "ToolCallEvent",
     "ToolEnd",
@@ -76,6 +81,7 @@ __all__ = [
     "ToolStart",
     "TriedAgain",
     "Workspace",
+    "background",
     "build_loop",
     "step_count",
     "steps_above",

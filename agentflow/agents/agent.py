@@ -15,6 +15,7 @@ from agentflow.agents.borrowed_store import BorrowedStore
 from agentflow.agents.call_engine import CallEngine
 from agentflow.agents.delegation import Delegation, run_below
 from agentflow.agents.guarded import guarded
+from agentflow.agents.idle_stream import MOST_TURNS, IdleStream
 from agentflow.agents.loop import loop_of
 from agentflow.agents.option_check import check_options
 from agentflow.agents.options import AgentOptions, CallOptions, Profile, ResumedCallOptions
@@ -168,16 +169,32 @@ class Agent:
             usage_by_path=made.usage_by_path,
         )
 
-    def stream_text(self, input: Any, **options: Unpack[CallOptions]) -> AgentStream:
+    def stream_text(
+        self,
+        input: Any,
+        *,
+        until_idle: bool = False,
+        max_continuations: int = MOST_TURNS,
+        **options: Unpack[CallOptions],
+    ) -> AgentStream:
         """Ask, and take the answer while it is made: `async with agent.stream_text(…) as stream`.
 
         With `output`, `await stream.object` is the structured output. Takes and raises what `generate_text` does.
+
+        Args:
+            input: As for `generate_text`.
+            until_idle: Keep the stream open until all background tasks that were begun in it have ended, and the model was
+                told of each in a further turn. Without a memory that is written, it is a plain stream.
+            max_continuations: How many further turns there may be; one more ends the stream with `BudgetExceeded`.
+            options: See `CallOptions`.
         """
 
-        async def open(sink: Sink) -> Any:
-            return await opened(self, input, options, sink=sink)
+        async def open(sink: Sink, asked: Any = input, *, split: Any = None, **said: Any) -> Any:
+            return await opened(self, asked, {**options, **said}, sink=sink, split=split)
 
-        return AgentStream(open, options.get("sink"))
+        if not until_idle:
+            return AgentStream(open, options.get("sink"))
+        return IdleStream(open, options.get("sink"), options=options, most=max_continuations)
 
     def stream_object(
         self, input: Any, schema: type[T], **options: Unpack[CallOptions]

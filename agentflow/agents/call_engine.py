@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from agentflow.agents.setup import LoopSetup
@@ -46,6 +47,7 @@ class CallEngine(Engine["LoopResult"]):
         store: Store | None = None,
     ) -> None:
         self._own = own
+        self._profile = profile
         self._setup = profile.setup()
         super().__init__(
             workflow,
@@ -73,6 +75,16 @@ class CallEngine(Engine["LoopResult"]):
     def setup_for(self, own: LoopSetup) -> LoopSetup:
         """The setup that holds for a loop: that of the profile for the agent's loop, its own for any other inside of it."""
         return self._setup if own is self._own else own
+
+    def beside(self, workflow: Workflow[Any], tools: Iterable[Any]) -> CallEngine:
+        """An engine of another workflow by the same profile, with other tools and nothing to remember; it records nothing."""
+        return CallEngine(
+            workflow,
+            replace(self._profile, tools=tuple(tools), memory=None),
+            own=self._own,
+            budget=self.budget,
+            observers=self._observers,
+        )
 
     def call(
         self, input: Mapping[str, Any] | None, options: RunOptions, *, answers: Any = ATTACHED

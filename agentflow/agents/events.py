@@ -17,9 +17,11 @@ __all__ = [
     "AgentEvent",
     "EventSink",
     "FinishEvent",
+    "IdleEvent",
     "StartEvent",
     "StepEvent",
     "SubAgentEvent",
+    "TaskEvent",
     "ToolCallEvent",
     "ToolResultEvent",
     "tell",
@@ -66,7 +68,7 @@ class StepEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinishEvent:
-    """The call ended; nothing follows.
+    """The call ended; nothing follows, unless the stream lasts until it is idle: then further calls may.
 
     Args:
         finish_reason: Why: that of the result, or `error`, `cancelled`, `blocked`, `suspended`, `interrupted`.
@@ -92,8 +94,44 @@ class SubAgentEvent:
     type: Literal["sub_agent"] = "sub_agent"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskEvent:
+    """A background task ended, and a further call is about to tell the model of it.
+
+    Args:
+        task: The id of the task.
+        tool: The id of its tool.
+        status: How it ended: `completed` or `failed`.
+    """
+
+    task: str
+    tool: str
+    status: str
+    type: Literal["task"] = "task"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdleEvent:
+    """A stream that lasts until it is idle has ended; nothing follows.
+
+    Args:
+        turns: How many calls there were.
+    """
+
+    turns: int
+    type: Literal["idle"] = "idle"
+
+
 AgentEvent = (
-    Chunk | StartEvent | ToolCallEvent | ToolResultEvent | StepEvent | SubAgentEvent | FinishEvent
+    Chunk
+    | StartEvent
+    | ToolCallEvent
+    | ToolResultEvent
+    | StepEvent
+    | SubAgentEvent
+    | TaskEvent
+    | FinishEvent
+    | IdleEvent
 )
 """Everything that the full view of a stream hands out."""
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Generator
+from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar
 
 import anyio
 
+from agentflow.agents.background_task import BackgroundTasks
 from agentflow.agents.call_end import finish_reason_of
 from agentflow.agents.chunk_filter import ChunkFilter
 from agentflow.agents.event_log import EventLog, EventReader
@@ -46,7 +48,7 @@ class Aggregate(Generic[T]):
     @property
     def done(self) -> bool:
         """Whether it is known."""
-        return self._stream.ended
+        return self._stream.settled
 
     def __await__(self) -> Generator[Any, Any, T]:
         return self._value().__await__()
@@ -67,21 +69,25 @@ class TextView(Aggregate[str]):
 class TextReader:
     """Reads the text of a stream from its beginning, piece by piece."""
 
-    __slots__ = ("_events",)
+    __slots__ = ("_events", "_finished")
 
     def __init__(self, events: EventReader) -> None:
         self._events = events
+        self._finished = False
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> str:
-        async for event in self._events:
+        while not self._finished:
+            event = await anext(self._events)
             if isinstance(event, TextChunk):
                 return event.text
-            if isinstance(event, FinishEvent) and event.error is not None:
-                # A text that broke off must not be taken for a whole one.
-                raise event.error
+            if isinstance(event, FinishEvent):
+                self._finished = True
+                if event.error is not None:
+                    # A text that broke off must not be taken for a whole one.
+                    raise event.error
         raise StopAsyncIteration
 
 
@@ -152,38 +158,59 @@ class AgentStream:
         self._log: EventLog | None = None
         self._call: AgentCall | None = None
         self._group: TaskGroup | None = None
+        self._tasks: BackgroundTasks | None = None
+        self._settled: anyio.Event | None = None
         self._result: TextResult | None = None
         self._error: BaseException | None = None
 
     async def __aenter__(self) -> Self:
         if self._log is not None:
             raise RuntimeError("this stream has begun already; make another one")
-        self._log = log = EventLog()
+        self._log, self._settled = log, settled = EventLog(), anyio.Event()
         try:
             self._call = call = await self._begin(log)
         except BaseException as error:
             # Whoever awaits something of it is told as well, and does not wait for what will never come.
             refused = error if isinstance(error, Exception) else RunCancelled(_CUT)
             self._error = refused
+            settled.set()
             log.end(FinishEvent(finish_reason=finish_reason_of(refused), error=refused))
             raise
-        self._group = anyio.create_task_group()
+        assert self._group is not None
         await self._group.__aenter__()
         self._group.start_soon(self._made, call, log)
         return self
 
     async def _begin(self, log: EventLog) -> AgentCall:
         """Open the call, and let its run begin."""
-        sink = _LogSink(log, self._caller)
+        sink = self._sink()
         call = await self._open(sink)
-        sink.open(
-            ChunkFilter(call.profile.middlewares, call.profile.guardrails, call.view),
-            held=call.profile.judges_beside,
-        )
-        response_id = message_id(call.loop_id, 1)
-        log.begin(StartEvent(run_id=call.run.id, response_id=response_id))
+        self._group = anyio.create_task_group()
+        self._tasks = BackgroundTasks(self._group)
+        self._attach(sink, call)
+        log.begin(StartEvent(run_id=call.run.id, response_id=self._response_id(call)))
         await call.begin()
         return call
+
+    def _sink(self) -> _LogSink:
+        """Where one call says what it says."""
+        return _LogSink(self._begun(), self._caller)
+
+    def _attach(self, sink: _LogSink, call: AgentCall) -> None:
+        """Have what a call says filtered by those who have a say in it, and what it begins owned by this stream."""
+        profile = call.profile
+        sink.open(
+            ChunkFilter(profile.middlewares, profile.guardrails, call.view),
+            held=profile.judges_beside,
+        )
+        self._tasks_begun().own(call.run)
+
+    def _response_id(self, call: AgentCall) -> str:
+        return message_id(call.loop_id, 1)
+
+    def _tasks_begun(self) -> BackgroundTasks:
+        assert self._tasks is not None
+        return self._tasks
 
     async def __aexit__(
         self,
@@ -192,19 +219,29 @@ class AgentStream:
         trace: TracebackType | None,
     ) -> None:
         assert self._log is not None
-        assert self._call is not None
         assert self._group is not None
         if not self._log.ended:
-            await self._call.run.stop("its reader left")
+            await self._leave()
+        self._tasks_begun().close()
         # Not told of the error: it would come out as a group, and it is the caller's own.
         try:
             await self._group.__aexit__(None, None, None)
         except BaseExceptionGroup as group:
-            # There is one task in it, and what that raises is no `Exception`: it comes out as `generate_text` raises it.
-            (raised,) = group.exceptions
-            raise raised from None
+            # What its tasks raise is no `Exception`, and ends the program: it comes out as `generate_text` raises it.
+            raise group.exceptions[0] from None
+
+    async def _leave(self) -> None:
+        assert self._call is not None
+        await self._call.run.stop("its reader left")
 
     async def _made(self, call: AgentCall, log: EventLog) -> None:
+        finish = FinishEvent(finish_reason="cancelled")
+        try:
+            finish = await self._settle(call)
+        finally:
+            log.end(replace(finish, error=self._error))
+
+    async def _settle(self, call: AgentCall) -> FinishEvent:
         """Make the call to its end; whoever awaits something of it gets what it raises."""
         reason = ""
         try:
@@ -216,16 +253,25 @@ class AgentStream:
             if not reason:
                 # The task of the block was cancelled, and the run with it.
                 self._error, reason = _stopped(call), "cancelled"
-            log.end(FinishEvent(finish_reason=reason, error=self._error))
+            assert self._settled is not None
+            self._settled.set()
+        return FinishEvent(finish_reason=reason, error=self._error)
 
     @property
     def ended(self) -> bool:
-        """Whether the call has ended."""
+        """Whether nothing more will come."""
         return self._log is not None and self._log.ended
+
+    @property
+    def settled(self) -> bool:
+        """Whether it is known what the call has come to."""
+        return self._settled is not None and self._settled.is_set()
 
     async def result(self) -> TextResult:
         """Take the rest of the stream, and return what `generate_text` would have returned; raises what it raises."""
-        await self._begun().wait_for_end()
+        self._begun().drive()
+        assert self._settled is not None
+        await self._settled.wait()
         if self._error is not None:
             raise self._error
         assert self._result is not None

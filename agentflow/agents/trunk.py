@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -143,6 +143,7 @@ async def opened(
     *,
     answers: Any = ATTACHED,
     sink: Sink | None = None,
+    split: Callable[[Profile, Mapping[str, Any]], None] | None = None,
 ) -> AgentCall:
     """Let a call through.
 
@@ -152,6 +153,7 @@ async def opened(
         options: What the call says.
         answers: What a suspended run is answered.
         sink: Where the answer goes while it is made, in place of the caller's sink.
+        split: Told of profile and context before anybody is asked for permission.
 
     Raises:
         TypeError: There is no such option, or one is of the wrong kind; or the input is none.
@@ -169,6 +171,8 @@ async def opened(
             profile = replace(profile, streams=True)
     check_options({"context": given.get("context"), "observers": given.get("observers")})
     given["context"] = context = context_of(agent, profile, given.get("context"))
+    if split is not None:
+        split(profile, context)
     asked = Asked(
         agent=agent.name,
         identity=given.get("identity"),
