@@ -24,8 +24,11 @@ from agentflow.agents.loop import LoopState, OnMaxSteps, build_loop
 from agentflow.agents.loop_result import FinishReason, LoopResult
 from agentflow.agents.middleware import Middleware, MiddlewareAborted, MiddlewareContext
 from agentflow.agents.options import AgentOptions, CallOptions, ResumedCallOptions
+from agentflow.agents.pending_request import PendingRequest
+from agentflow.agents.pending_turn import PendingTurn
 from agentflow.agents.permission import AgentDenied, Asked, Permission
 from agentflow.agents.prompts import Prompts
+from agentflow.agents.registration import registered
 from agentflow.agents.result import ObjectResult, TextResult
 from agentflow.agents.step import Step
 from agentflow.agents.step_plan import PrepareStep, StepContext, StepPlan
@@ -61,6 +64,8 @@ __all__ = [
     "MiddlewareContext",
     "ObjectResult",
     "OnMaxSteps",
+    "PendingRequest",
+    "PendingTurn",
     "Permission",
     "PrepareStep",
     "Prompts",
@@ -83,6 +88,7 @@ __all__ = [
     "Workspace",
     "background",
     "build_loop",
+    "registered",
     "step_count",
     "steps_above",
     "tool_called",

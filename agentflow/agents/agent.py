@@ -271,6 +271,10 @@ class Agent:
         store = None if self._store is None else BorrowedStore(self._store)
         return self._engine_of(profile, store), True
 
+    def made_for(self, profile: Profile) -> tuple[CallEngine, Workflow[LoopResult]]:
+        """An engine and a `task` of its own for a profile, to be used below another run; for delegation alone."""
+        return self._engine_of(profile, None), task_of(self.id, self._workflow_of(profile))
+
     def _engine_of(self, profile: Profile, store: Any) -> CallEngine:
         return CallEngine(
             self._workflow_of(profile),
@@ -286,9 +290,10 @@ class Agent:
         around = None
         if profile.is_guarded:
             remembers = profile.memory is not None
-            around = (profile.max_middleware_retries, profile.judges_beside, remembers)
+            turns = profile.takes_turns
+            around = (profile.max_middleware_retries, profile.judges_beside, remembers, turns)
         delegated = profile.delegated_calls
-        key = (profile.steps, profile.on_max_steps, around, delegated)
+        key = (profile.steps, profile.on_max_steps, around, delegated, profile.sends)
         known = self._workflows.get(key)
         if known is None:
             known = loop_of(
@@ -297,11 +302,17 @@ class Agent:
                 max_steps=profile.steps,
                 on_max_steps=profile.on_max_steps,
                 tool_model_calls=delegated,
+                sends=profile.sends,
             )
             if around is not None:
-                retries, beside, remembers = around
+                retries, beside, remembers, turns = around
                 known = guarded(
-                    known, self._own, retries=retries, beside=beside, remembers=remembers
+                    known,
+                    self._own,
+                    retries=retries,
+                    beside=beside,
+                    remembers=remembers,
+                    turns=turns,
                 )
             self._workflows[key] = known
         return known

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from agentflow.agents.loop_state import LoopState, steps_so_far
 from agentflow.agents.memory.working import INTERNAL
 from agentflow.agents.middleware import Middleware, MiddlewareAborted, handled, not_again, seen_by
 from agentflow.agents.model_tries import told_of_tries
+from agentflow.agents.pending_request import committed, dispatched
 from agentflow.agents.progress import note_progress
 from agentflow.agents.request import StepRequest
 from agentflow.agents.sendable import check_sendable
@@ -26,6 +27,7 @@ from agentflow.run.effects import emit
 
 if TYPE_CHECKING:
     from agentflow.run.context import NodeContext
+    from agentflow.run.ports import Invocation
 
 __all__ = ["Asking"]
 
@@ -79,28 +81,37 @@ class Asking:
         setup, plan = setup_in_force(self._setup, ctx), request.plan
         specs = ctx.tools.specs(plan.tools)
         conversation = await _conversation(setup, state, ctx, request)
-        async with told_of_tries(ctx, setup.hooks, plan.model) as call:
-            call.reply = reply = await ctx.model.invoke(
-                conversation,
-                transport="message" if setup.output is None else StructuredStep(setup.output),
-                model=plan.model,
-                tools=specs,
-                # Without a tool on offer there is nothing to choose.
-                tool_choice=plan.tool_choice if specs else None,
-                max_output_tokens=plan.max_output_tokens,
-                parameters=plan.parameters,
-            )
         number = len(state.get("steps", ())) + 1
-        said: Message = replace(reply.value, id=message_id(ctx.run_id, number))
+        made: Invocation | None = None
+
+        async def send(messages: Sequence[Message]) -> Message:
+            nonlocal made
+            async with told_of_tries(ctx, setup.hooks, plan.model) as call:
+                call.reply = reply = await ctx.model.invoke(
+                    messages,
+                    transport="message" if setup.output is None else StructuredStep(setup.output),
+                    model=plan.model,
+                    tools=specs,
+                    # Without a tool on offer there is nothing to choose.
+                    tool_choice=plan.tool_choice if specs else None,
+                    max_output_tokens=plan.max_output_tokens,
+                    parameters=plan.parameters,
+                )
+            made = reply.invocation
+            answer: Message = reply.value
+            return answer
+
+        answer = await dispatched(setup, ctx, conversation, number, send)
+        said = replace(await committed(setup, ctx, answer), id=message_id(ctx.run_id, number))
         for proposed in said.tool_calls:
             await tell(ctx, ToolCallEvent(call=proposed))
-        usage: Mapping[str, float] = reply.invocation.usage
         record = StepRecord(
             number=number,
             at=len(state["messages"]),
-            model=reply.invocation.name,
-            finish_reason=reply.invocation.finish_reason,
-            usage=usage,
+            # Where middleware has answered in its place, no model has.
+            model="" if made is None else made.name,
+            finish_reason=None if made is None else made.finish_reason,
+            usage={} if made is None else made.usage,
             offered=tuple(spec.name for spec in specs),
             closing=closing,
         )

@@ -6,6 +6,7 @@ import copy
 import hashlib
 import weakref
 from collections import Counter
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
@@ -17,6 +18,7 @@ from agentflow.agents.chunk_filter import ChunkFilter
 from agentflow.agents.events import FinishEvent, StartEvent
 from agentflow.agents.hooks import Handoff, notify
 from agentflow.agents.permission import Asked, permit
+from agentflow.agents.registration import with_registered
 from agentflow.agents.result import TextResult
 from agentflow.agents.step import Step, message_id, steps_of
 from agentflow.errors import (
@@ -41,6 +43,10 @@ from agentflow.tools.results import result_text
 
 if TYPE_CHECKING:
     from agentflow.agents.agent import Agent
+    from agentflow.agents.call_engine import CallEngine
+    from agentflow.agents.loop_result import LoopResult
+    from agentflow.agents.options import Profile
+    from agentflow.graph.workflow import Workflow
     from agentflow.run.context import NodeContext
     from agentflow.run.run import Run
 
@@ -160,17 +166,40 @@ async def run_below(
         Exception: What the agent raised.
     """
     _go_deeper(ctx)
+    profile = with_registered(agent.profile, agent)
+    if profile is agent.profile:
+        made = _Made(agent, profile, agent.engine, agent.task)
+        return await _run_below(ctx, made, input, name=name, budget=budget)
+    engine, task = agent.made_for(profile)
+    async with engine:
+        made = _Made(agent, profile, engine, task)
+        return await _run_below(ctx, made, input, name=name, budget=budget)
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """A sub-agent as it is run: by its own profile, or by one in which middleware is registered for it."""
+
+    agent: Agent
+    profile: Profile
+    engine: CallEngine
+    task: Workflow[LoopResult]
+
+
+async def _run_below(
+    ctx: NodeContext, made: _Made, input: Any, *, name: str, budget: Budget | None
+) -> TextResult:
+    agent, profile, engine = made.agent, made.profile, made.engine
     for key, value in agent.context.items():
         if key not in ctx.context:
             ctx.context[key] = copy.deepcopy(value)
-    profile, engine = agent.profile, agent.engine
     asked = Asked(agent=agent.name, identity=ctx.identity, context=ctx.context, run_id=ctx.run_id)
     await permit(profile.permission, asked)
     takes_events = getattr(ctx.run.sink, "tell", None) is not None
     sink = ChildSink(ctx.run.sink, agent.name) if takes_events else None
     run: Any = ChildRun(ctx.run, engine, sink)
     frame = Frame(
-        run, agent.task.plan, id=_frame_id(ctx, name), signal=ctx.signal.derive(), above=ctx
+        run, made.task.plan, id=_frame_id(ctx, name), signal=ctx.signal.derive(), above=ctx
     )
     frame.ledger = ctx.ledger.share(_share(ctx, budget))
     view = CallView(run=run, run_id=frame.id)
@@ -184,7 +213,7 @@ async def run_below(
     # What is told of an agent that is cut off together with its parent.
     error: BaseException | None = RunCancelled("its caller was cancelled")
     try:
-        result, error = await _ended(ctx, frame, {"messages": list(messages)}, agent)
+        result, error = await _ended(ctx, frame, {"messages": list(messages)}, made)
     except Suspend:
         error = RunSuspended(ctx.run.id, ())
         raise
@@ -209,7 +238,7 @@ def _share(ctx: NodeContext, budget: Budget | None) -> Budget:
 
 
 async def _ended(
-    ctx: NodeContext, frame: Frame, inputs: dict[str, Any], agent: Agent
+    ctx: NodeContext, frame: Frame, inputs: dict[str, Any], made: _Made
 ) -> tuple[TextResult | None, BaseException | None]:
     """What the frame of a sub-agent comes to, or raises; one that waits for an answer has not ended.
 
@@ -220,7 +249,7 @@ async def _ended(
     try:
         with scope_of(frame.signal):
             loop = await frame.execute(inputs)
-            return TextResult.of(loop, agent.workflow, frame.id, frame.ledger), None
+            return TextResult.of(loop, made.engine.workflow, frame.id, frame.ledger), None
     except (Exception, BaseExceptionGroup, Bail) as raised:
         error = own_error(unwrapped(raised))
         if isinstance(error, Suspend):

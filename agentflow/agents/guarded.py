@@ -19,6 +19,7 @@ from agentflow.agents.loop_result import LoopResult
 from agentflow.agents.loop_state import as_list
 from agentflow.agents.memory.owner import Owner
 from agentflow.agents.memory.remembering import Remembering
+from agentflow.agents.pending_turn import surrounded
 from agentflow.agents.receiving import Receiving
 from agentflow.agents.reviewing import Reviewing
 from agentflow.agents.setup import LoopSetup
@@ -59,6 +60,7 @@ def guarded(
     retries: int,
     beside: bool,
     remembers: bool = False,
+    turns: bool = False,
 ) -> Workflow[LoopResult]:
     """The workflow around a loop.
 
@@ -68,13 +70,17 @@ def guarded(
         retries: How many further attempts middleware may ask for.
         beside: Whether some guardrails judge the input while the loop is at work.
         remembers: Whether there is a memory.
+        turns: Whether middleware stands around the loop.
     """
     receiving = Receiving(setup, retries)
     told = "told" if remembers else "asked"
     kept = "reviewed" if remembers else "result"
+    work = _beside(loop, setup, told) if beside else _alone(loop, told)
+    if turns:
+        work = surrounded(work, setup, told=told, model_calls=loop.bounds().model_calls.value)
     nodes = [
         _received(receiving, retries, "recall" if remembers else "work"),
-        _beside(loop, setup, told) if beside else _alone(loop, told),
+        work,
         _reviewed(Reviewing(setup, kept), retries, ["passed"] if beside else [], kept),
     ]
     if remembers:

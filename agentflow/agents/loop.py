@@ -126,15 +126,19 @@ def loop_of(
     max_steps: int,
     on_max_steps: OnMaxSteps = "stop",
     tool_model_calls: int | None = 0,
+    sends: int = 1,
 ) -> Workflow[LoopResult]:
-    """The loop of a setup; raises as `build_loop` does."""
+    """The loop of a setup; raises as `build_loop` does.
+
+    A step may send its model request up to `sends` times.
+    """
     if on_max_steps not in ("stop", "answer", "raise"):
         raise ValueError(f"on_max_steps={on_max_steps!r}: it is 'stop', 'answer' or 'raise'")
     asking, acting, deciding = Asking(setup), Acting(setup), Deciding(setup)
-    nodes = [admit, *_asked(asking), _acted(acting, tool_model_calls), _decided(deciding)]
+    nodes = [admit, *_asked(asking, sends), _acted(acting, tool_model_calls), _decided(deciding)]
     on_limit: str | None = None
     if on_max_steps == "answer":
-        nodes.append(_last_word(asking))
+        nodes.append(_last_word(asking, sends))
         on_limit = "answer"
     if on_max_steps != "raise":
         nodes.append(_concluded(deciding))
@@ -165,7 +169,7 @@ async def admit(state: LoopState, ctx: NodeContext) -> dict[str, Any]:
     return {"step": ctx.round, "given": state.get("given", len(state["messages"]))}
 
 
-def _asked(asking: Asking) -> tuple[Node, Node]:
+def _asked(asking: Asking, sends: int) -> tuple[Node, Node]:
     return (
         node(
             asking.assemble,
@@ -178,7 +182,7 @@ def _asked(asking: Asking) -> tuple[Node, Node]:
             asking.model,
             requires=["messages", "request"],
             provides=["messages", "steps"],
-            uses=Uses(model_calls=1),
+            uses=Uses(model_calls=sends),
             routes=[route.to("tools")],
         ),
     )
@@ -205,12 +209,12 @@ def _decided(deciding: Deciding) -> Node:
     )
 
 
-def _last_word(asking: Asking) -> Node:
+def _last_word(asking: Asking, sends: int) -> Node:
     return node(
         asking.answer,
         requires=["messages", "request"],
         provides=["messages", "steps"],
-        uses=Uses(model_calls=1),
+        uses=Uses(model_calls=sends),
         routes=[route.to("conclude")],
     )
 

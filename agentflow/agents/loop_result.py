@@ -13,8 +13,9 @@ from agentflow.messages.part import ToolCall
 
 __all__ = ["FinishReason", "LoopResult"]
 
-FinishReason = Literal["stop", "max_steps", "stop_when", "bail"]
-"""Why the loop ended: the model was done, the steps ran out before it was, a condition was met, or a tool gave the answer."""
+FinishReason = Literal["stop", "max_steps", "stop_when", "bail", "skipped"]
+"""Why the loop ended: the model was done, the steps ran out before it was, a condition was met, a tool gave the
+answer, or middleware did, and no model was asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ import inspect
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, get_args
 
 from agentflow.agents.call_view import CallView
 from agentflow.errors import AgentflowError
@@ -29,9 +29,9 @@ __all__ = [
     "seen_by",
 ]
 
-Boundary = Literal["input", "step", "chunk", "output"]
+Boundary = Literal["input", "turn", "step", "request", "commit", "chunk", "output"]
 
-_BOUNDARIES: Final = ("input", "step", "chunk", "output")
+_BOUNDARIES: Final[tuple[Boundary, ...]] = get_args(Boundary)
 
 
 class MiddlewareAborted(AgentflowError):
@@ -99,14 +99,22 @@ class Middleware:
         name: What errors and facts call it; default: by its place in the list.
         input: Takes the conversation that is asked with, as a tuple of messages, and gives another: a text, a message or
             messages.
+        turn: Takes a `PendingTurn` and gives what `await turn.proceed()` gave, or a text in its place. It stands around the
+            loop in each attempt; a call that goes on after a crash goes through it again.
         step: Takes the `StepContext` of a step that is about to begin, and gives a `StepPlan` or `None`.
+        request: Takes a `PendingRequest` and gives what `await request.send()` gave, or a text in its place.
+        commit: Takes a model's answer, which is a message, before it goes into the conversation, and gives another, or a text
+            for its text; the tool calls stay.
         chunk: Takes a chunk of a stream before it is handed out, and gives another, or `None` to leave it out.
         output: Takes the answer, which is the text or the structured output, and gives another.
     """
 
     name: str = ""
     input: Handler | None = None
+    turn: Handler | None = None
     step: Handler | None = None
+    request: Handler | None = None
+    commit: Handler | None = None
     chunk: Handler | None = None
     output: Handler | None = None
 
@@ -136,7 +144,7 @@ def _as_middleware(item: Any, at: int) -> Middleware:
     if all(handler is None for handler in handlers):
         raise TypeError(
             f"middlewares[{at}]={item!r} is no middleware: give Middleware(output=function), or an object with a method "
-            f"input, step, chunk or output"
+            f"{', '.join(_BOUNDARIES[:-1])} or {_BOUNDARIES[-1]}"
         )
     for boundary, handler in zip(_BOUNDARIES, handlers, strict=True):
         if handler is not None and not callable(handler):

@@ -242,9 +242,20 @@ class Profile:
     @property
     def is_guarded(self) -> bool:
         """Whether somebody stands before or after the loop."""
-        found: list[object] = [one.input or one.output for one in self.middlewares]
+        found: list[object] = [one.input or one.turn or one.output for one in self.middlewares]
         found += [one.input or one.output for one in self.guardrails]
         return any(found) or self.memory is not None
+
+    @property
+    def takes_turns(self) -> bool:
+        """Whether middleware stands around the turn."""
+        return any(one.turn is not None for one in self.middlewares)
+
+    @property
+    def sends(self) -> int:
+        """How often a step may send its model request."""
+        asks = any(one.request is not None for one in self.middlewares)
+        return 1 + self.max_middleware_retries if asks else 1
 
     @property
     def judges_beside(self) -> bool:

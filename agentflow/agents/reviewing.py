@@ -9,11 +9,10 @@ from agentflow.agents.call_view import CallView
 from agentflow.agents.guardrails import judge
 from agentflow.agents.loop_result import LoopResult
 from agentflow.agents.middleware import MiddlewareAborted, rewritten
+from agentflow.agents.pending_request import saying
 from agentflow.agents.receiving import again
 from agentflow.agents.setup import LoopSetup, setup_in_force
 from agentflow.errors import ContractError
-from agentflow.messages.message import Message
-from agentflow.messages.part import TextPart
 from agentflow.tools.results import result_text
 
 if TYPE_CHECKING:
@@ -64,18 +63,11 @@ def _with(worked: LoopResult, value: Any) -> LoopResult:
             f"output middleware gave {type(value).__name__} for a text; it gives a text"
         )
     text = result_text(value)
-    at = worked.records[-1].at if worked.records else None
+    # Without a step, the answer is what was put in its place.
+    at = worked.records[-1].at if worked.records else len(worked.messages) - 1
     messages = tuple(
-        _saying(message, text) if place == at else message
+        saying(message, text) if place == at else message
         for place, message in enumerate(worked.messages)
     )
     changed = None if worked.object is None else value
     return replace(worked, text=text, object=changed, messages=messages)
-
-
-def _saying(message: Message, text: str) -> Message:
-    """The same message with another text in the place of its own."""
-    rest = [part for part in message.content if not isinstance(part, TextPart)]
-    calls = [part for part in rest if part.type == "tool_call"]
-    others = [part for part in rest if part.type != "tool_call"]
-    return replace(message, content=(*others, *((TextPart(text),) if text else ()), *calls))

@@ -138,7 +138,8 @@ async def planned(prepare: PrepareStep, step: StepContext) -> StepPlan:
         return StepPlan()
     if not isinstance(plan, StepPlan):
         raise ContractError(
-            f"prepare_step gave {type(plan).__name__} for step {step.number}; it gives a StepPlan, or None"
+            f"prepare_step gave {type(plan).__name__} for step {step.number}; it gives a StepPlan, or None. "
+            f"Nobody replaces the conversation: what is to be said besides it goes into StepPlan(contributions=…)"
         )
     return plan
 

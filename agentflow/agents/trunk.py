@@ -21,6 +21,7 @@ from agentflow.agents.memory.owner import RESERVED, owner_of
 from agentflow.agents.option_check import check_options
 from agentflow.agents.overlay import overlaid
 from agentflow.agents.permission import Asked, permit
+from agentflow.agents.registration import with_registered
 from agentflow.agents.result import TextResult
 from agentflow.graph.contract import contract_error
 from agentflow.messages.message import Message, as_messages
@@ -165,6 +166,7 @@ async def opened(
     given: Any = {name: value for name, value in options.items() if name in _OF_THE_RUN}
     apart = _OF_THE_RUN.union(RESERVED)
     profile = agent.profile.over({n: v for n, v in options.items() if n not in apart})
+    profile = with_registered(profile, agent)
     if sink is not None:
         given["sink"] = sink
         if profile.output is not None:
