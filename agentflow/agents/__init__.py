@@ -30,10 +30,12 @@ from agentflow.agents.permission import AgentDenied, Asked, Permission
 from agentflow.agents.prompts import Prompts
 from agentflow.agents.registration import registered
 from agentflow.agents.result import ObjectResult, TextResult
+from agentflow.agents.spawning import Spawned, SpawnScope, spawn
 from agentflow.agents.step import Step
 from agentflow.agents.step_plan import PrepareStep, StepContext, StepPlan
 from agentflow.agents.stop import StopWhen, step_count, tool_called
 from agentflow.agents.stream import AgentStream
+from agentflow.agents.subagents import Backend, Order, Subagents, SubTask, SubTasks
 from agentflow.tools.workspace import Workspace
 
 __all__ = [
@@ -43,6 +45,7 @@ __all__ = [
     "AgentOptions",
     "AgentStream",
     "Asked",
+    "Backend",
     "Block",
     "CallEnd",
     "CallOptions",
@@ -64,12 +67,15 @@ __all__ = [
     "MiddlewareContext",
     "ObjectResult",
     "OnMaxSteps",
+    "Order",
     "PendingRequest",
     "PendingTurn",
     "Permission",
     "PrepareStep",
     "Prompts",
     "ResumedCallOptions",
+    "SpawnScope",
+    "Spawned",
     "StartEvent",
     "Step",
     "StepContext",
@@ -78,6 +84,9 @@ __all__ = [
     "StopWhen",
     "SubAgentEvent",
     "SubAgentFailed",
+    "SubTask",
+    "SubTasks",
+    "Subagents",
     "TaskEvent",
     "TextResult",
     "ToolCallEvent",
@@ -89,6 +98,7 @@ __all__ = [
     "background",
     "build_loop",
     "registered",
+    "spawn",
     "step_count",
     "steps_above",
     "tool_called",

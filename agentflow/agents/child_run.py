@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from agentflow.agents.ceiling import UnderCeiling
 from agentflow.agents.events import SubAgentEvent
 from agentflow.run.registry import NoModels
 
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from agentflow.agents.call_engine import CallEngine
     from agentflow.agents.chunk_filter import ChunkFilter
     from agentflow.run.model_ports import ModelSource
+    from agentflow.run.ports import Authorize
     from agentflow.run.run import Run
 
 __all__ = ["ChildRun", "ChildSink", "nesting"]
@@ -26,13 +28,26 @@ class ChildRun:
         engine: The sub-agent's engine: its tools and its policies. Without a model of its own it asks the parent's.
         sink: Where what it says goes.
 
+        ceiling: What every tool call of it must pass besides what else it must pass.
+
     Attributes:
         nesting: How many agents are around it.
     """
 
-    def __init__(self, run: Run[Any], engine: CallEngine, sink: ChildSink | None) -> None:
+    def __init__(
+        self,
+        run: Run[Any],
+        engine: CallEngine,
+        sink: ChildSink | None,
+        *,
+        ceiling: Authorize | None = None,
+    ) -> None:
         self._run = run
-        self.engine = engine
+        parent: Any = run
+        above = parent.ceilings if isinstance(parent, ChildRun) else ()
+        # What stands above an agent stands above those that it hands tasks to.
+        self.ceilings: tuple[Authorize, ...] = above if ceiling is None else (*above, ceiling)
+        self.engine: Any = UnderCeiling(engine, self.ceilings) if self.ceilings else engine
         own: ModelSource = engine.models
         self.models = run.models if isinstance(own, NoModels) else own
         self.sink = sink

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from agentflow.agents.options import Profile
     from agentflow.graph.workflow import Workflow
     from agentflow.run.context import NodeContext
+    from agentflow.run.ports import Authorize
     from agentflow.run.run import Run
 
 __all__ = ["DEEPEST", "Delegation", "SubAgentFailed", "run_below", "steps_above"]
@@ -145,7 +146,13 @@ def _is_the_parents(error: Exception, node: NodeContext, budget: Budget | None) 
 
 
 async def run_below(
-    ctx: NodeContext, agent: Agent, input: Any, *, name: str, budget: Budget | None = None
+    ctx: NodeContext,
+    agent: Agent,
+    input: Any,
+    *,
+    name: str,
+    budget: Budget | None = None,
+    ceiling: Authorize | None = None,
 ) -> TextResult:
     """Run an agent below a visit: with its own state, in the same run.
 
@@ -158,6 +165,7 @@ async def run_below(
         input: What it is asked.
         name: Names this within the visit.
         budget: Its share.
+        ceiling: What its tool calls must pass, and those of agents below it, besides what else they must pass.
 
     Raises:
         SubAgentFailed: Agents are nested too deep.
@@ -168,11 +176,11 @@ async def run_below(
     _go_deeper(ctx)
     profile = with_registered(agent.profile, agent)
     if profile is agent.profile:
-        made = _Made(agent, profile, agent.engine, agent.task)
+        made = _Made(agent, profile, agent.engine, agent.task, ceiling)
         return await _run_below(ctx, made, input, name=name, budget=budget)
     engine, task = agent.made_for(profile)
     async with engine:
-        made = _Made(agent, profile, engine, task)
+        made = _Made(agent, profile, engine, task, ceiling)
         return await _run_below(ctx, made, input, name=name, budget=budget)
 
 
@@ -184,6 +192,7 @@ class _Made:
     profile: Profile
     engine: CallEngine
     task: Workflow[LoopResult]
+    ceiling: Authorize | None
 
 
 async def _run_below(
@@ -197,7 +206,7 @@ async def _run_below(
     await permit(profile.permission, asked)
     takes_events = getattr(ctx.run.sink, "tell", None) is not None
     sink = ChildSink(ctx.run.sink, agent.name) if takes_events else None
-    run: Any = ChildRun(ctx.run, engine, sink)
+    run: Any = ChildRun(ctx.run, engine, sink, ceiling=made.ceiling)
     frame = Frame(
         run, made.task.plan, id=_frame_id(ctx, name), signal=ctx.signal.derive(), above=ctx
     )
