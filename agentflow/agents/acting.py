@@ -47,8 +47,15 @@ class Acting:
             )
         except Bail as bail:
             # Caught here, where the calls are known: the conversation must stay one that can be gone on with.
-            made = results.messages("a tool call of this answer has ended the loop")
-            ended = {"bailed": bail.value}
+            if results.failed:
+                # Nobody would ever hear of the failure: the model is to see it first, and may end the loop after that.
+                names = ", ".join(sorted({repr(call.name) for call in results.failed}))
+                made = results.messages(
+                    f"this call was to end the loop, or was made beside such a call, but {names} failed before"
+                )
+            else:
+                made = results.messages("a tool call of this answer has ended the loop")
+                ended = {"bailed": bail.value}
         for message in made:
             for result in message.tool_results:
                 await tell(ctx, ToolResultEvent(result=result))

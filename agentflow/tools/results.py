@@ -70,6 +70,16 @@ class CallResults:
         """The calls that have no result yet."""
         return tuple(call for call in self.calls if call.id not in self._results)
 
+    @property
+    def failed(self) -> tuple[ToolCall, ...]:
+        """The calls that have failed, or were refused; those that were cut short are not among them."""
+        return tuple(
+            call
+            for call in self.calls
+            if call.id in self._results
+            and any(result.is_error for result in self._results[call.id].tool_results)
+        )
+
     def messages(self, reason: str = "the call was not made") -> list[Message]:
         """One result for each call, in their order.
 

@@ -72,19 +72,14 @@ async def test_a_bail_stops_the_calls_beside_it_and_every_call_has_one_result() 
     async def quick() -> str:
         return "done before"
 
-    @tool
-    async def broken() -> None:
-        raise ValueError("no luck")
-
-    reply = calls(call("quick"), call("slow"), call("broken"), call("finish", text="42"))
-    alone = calls(call("quick"), call("finish", text="42"))
-    model = MockModel([Rule(reply=[reply, alone])])
-    tools = [slow, quick, broken, finish]
+    reply = calls(call("quick"), call("slow"), call("finish", text="42"))
+    model = MockModel([Rule(reply=reply)])
+    tools = [slow, quick, finish]
     result = await build_loop().run({"messages": "go"}, model=model, tools=tools)
     assert stopped == ["slow"]
     told = [one.content for one in result.steps[0].tool_results]
     assert told[0] == "done before"
-    assert all("has ended the loop while it was at work" in told[at] for at in (1, 3))
+    assert all("has ended the loop while it was at work" in told[at] for at in (1, 2))
     assert_valid(result.messages)
 
 
