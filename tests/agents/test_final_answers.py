@@ -134,6 +134,9 @@ async def test_memory_and_guardrails_are_attached_by_their_ports_alone() -> None
         async def find(self, resource: str, turn_ids: Sequence[str]) -> Sequence[Turn]:
             return ()
 
+        async def forget(self, resource: str, thread: str | None = None) -> None:
+            self.turns.clear()
+
     judged: list[str] = []
 
     def judge(text: str, view: Any) -> bool:
