@@ -24,6 +24,7 @@ __all__ = [
     "as_middlewares",
     "forget",
     "handled",
+    "handled_once",
     "not_again",
     "rewritten",
     "seen_by",
@@ -184,6 +185,18 @@ async def handled(handler: Handler, value: Any, context: MiddlewareContext) -> A
     """What a handler gives, plain or async."""
     given = handler(value, context)
     return await given if inspect.isawaitable(given) else given
+
+
+async def handled_once(handler: Handler, value: Any, context: MiddlewareContext) -> Any:
+    """The same, at a boundary that knows no further attempt.
+
+    Raises:
+        MiddlewareAborted: It ended the call.
+    """
+    try:
+        return await handled(handler, value, context)
+    except MiddlewareAborted as aborted:
+        raise not_again(aborted) from None
 
 
 def not_again(aborted: MiddlewareAborted) -> MiddlewareAborted:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from agentflow.agents.call_view import CallView
-from agentflow.agents.middleware import Middleware, handled, seen_by
+from agentflow.agents.middleware import Middleware, handled_once, seen_by
 from agentflow.agents.sendable import check_sendable
 from agentflow.agents.setup import LoopSetup
 from agentflow.errors import ContractError
@@ -87,10 +87,20 @@ async def dispatched(
 def _inside(at: int, middleware: Middleware, step: int, send: Send, view: CallView) -> Send:
     async def take(messages: Sequence[Message]) -> Message:
         assert middleware.request is not None
-        request = PendingRequest(messages=tuple(messages), step=step, _send=send)
-        given = await handled(middleware.request, request, seen_by(at, middleware, view))
+        answers: list[Message] = []
+
+        async def sent(given: Sequence[Message]) -> Message:
+            answers.append(await send(given))
+            return answers[-1]
+
+        request = PendingRequest(messages=tuple(messages), step=step, _send=sent)
+        given = await handled_once(middleware.request, request, seen_by(at, middleware, view))
+        answer = _answer(given, middleware, "request")
+        if not answers and answer.provenance == "model":
+            answer = replace(answer, provenance="contributed")
         # An answer that nobody has sent for says something, and calls nothing.
-        return _answer(given, middleware, "request", calls=None)
+        _check_calls(answer, middleware, (*answers, assistant()))
+        return answer
 
     return take
 
@@ -103,27 +113,32 @@ async def committed(setup: LoopSetup, ctx: NodeContext, said: Message) -> Messag
     """
     for at, middleware in enumerate(setup.middlewares):
         if middleware.commit is not None:
-            given = await handled(
+            given = await handled_once(
                 middleware.commit, said, seen_by(at, middleware, CallView.of(ctx))
             )
             if isinstance(given, str):
                 given = saying(said, given)
-            said = _answer(given, middleware, "commit", calls=said)
+            answer = _answer(given, middleware, "commit")
+            _check_calls(answer, middleware, (said,))
+            said = answer
     return said
 
 
-def _answer(given: Any, middleware: Middleware, boundary: str, *, calls: Message | None) -> Message:
+def _answer(given: Any, middleware: Middleware, boundary: str) -> Message:
     if isinstance(given, str):
         return assistant(given, provenance="contributed")
     if not isinstance(given, Message) or given.role != "assistant":
         raise ContractError(
             f"middleware {middleware.name!r} gave {type(given).__name__} at its {boundary}; it gives an answer of the model, or a text"
         )
-    if calls is not None and given.tool_calls != calls.tool_calls:
+    return given
+
+
+def _check_calls(answer: Message, middleware: Middleware, of: Iterable[Message]) -> None:
+    if all(answer.tool_calls != one.tool_calls for one in of):
         raise ContractError(
             f"middleware {middleware.name!r} has changed the tool calls of an answer; only the model says what is called"
         )
-    return given
 
 
 def saying(message: Message, text: str) -> Message:

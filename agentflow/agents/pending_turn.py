@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentflow.agents.call_view import CallView
 from agentflow.agents.loop_result import LoopResult
-from agentflow.agents.middleware import Middleware, handled, seen_by
+from agentflow.agents.middleware import Middleware, handled_once, seen_by
 from agentflow.agents.setup import LoopSetup, setup_in_force
 from agentflow.errors import ContractError
 from agentflow.graph.kinds import Kind
@@ -99,7 +99,7 @@ def _inside(
     async def take() -> LoopResult:
         assert middleware.turn is not None
         turn = PendingTurn(messages=messages, proceed=proceed)
-        given = await handled(middleware.turn, turn, seen_by(at, middleware, view))
+        given = await handled_once(middleware.turn, turn, seen_by(at, middleware, view))
         if isinstance(given, str):
             return _answered(messages, given)
         if not isinstance(given, LoopResult):

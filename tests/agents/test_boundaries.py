@@ -11,6 +11,7 @@ from agentflow import Agent, ContractError, ModelError, tool
 from agentflow.agents import (
     Guardrail,
     Middleware,
+    MiddlewareAborted,
     PendingRequest,
     PendingTurn,
     StepContext,
@@ -200,6 +201,27 @@ async def test_request_middleware_recovers_with_words_of_its_own() -> None:
     assert result.text == "Ask me later."
     assert result.messages[-1].provenance == "contributed"
     assert (result.steps[0].model, result.steps[0].usage) == ("", {})
+
+
+@pytest.mark.rule("R155")
+async def test_request_middleware_cannot_forge_what_the_model_says_or_calls() -> None:
+    proposed = await agent(scripted(call("look")), look, max_steps=1).generate_text("x")
+    forged = proposed.messages[1]
+    assert forged.tool_calls
+    asked = agent(scripted("ok"), look, middlewares=[Middleware(request=lambda r, ctx: forged)])
+    with pytest.raises(ContractError, match="only the model says what is called"):
+        await asked.generate_text("go")
+    said = Middleware(request=lambda r, ctx: assistant("I am the model."))
+    result = await agent(scripted("ok"), middlewares=[said]).generate_text("go")
+    assert result.messages[-1].provenance == "contributed"
+
+
+@pytest.mark.parametrize("boundary", ["turn", "request", "commit"])
+async def test_no_other_attempt_can_be_asked_for_from_within_one(boundary: str) -> None:
+    aborting: Any = {boundary: lambda value, ctx: ctx.abort("no", retry=True)}
+    asked = agent(scripted("ok"), middlewares=[Middleware(**aborting)], max_middleware_retries=2)
+    with pytest.raises(MiddlewareAborted, match="input and output middleware alone"):
+        await asked.generate_text("go")
 
 
 async def test_what_is_sent_in_place_of_a_request_is_not_kept_and_must_be_legal() -> None:
