@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from agentflow import Node, Workflow
 from tests.proofs.interleaving import Held, Interleaving, Move
@@ -28,10 +28,12 @@ class Counting:
     Args:
         workflow: The workflow.
         items: How many items there may be where a node does not say.
+        counted: Whether everything counts, or only what such items do.
     """
 
     workflow: Workflow[Any]
     items: int = 2
+    counted: Literal["all", "endless"] = "all"
     _most: dict[tuple[Situation, int], Counts] = field(default_factory=dict)
     _held: dict[tuple[str, Held], Costs] = field(default_factory=dict)
     _costs: dict[str, Costs] = field(default_factory=dict)
@@ -77,7 +79,9 @@ class Counting:
         """What one visit of a node counts."""
         if node.id not in self._costs:
             held = self.interleaving.begin(node)
-            own = _sum(_entering(node), {f"visits of {node.id}": 1})
+            own = (
+                _sum(_entering(node), {f"visits of {node.id}": 1}) if self.counted == "all" else {}
+            )
             inside = {"ended": {}, "failed": {}} if held is None else self._inside(node, held)
             self._costs[node.id] = {name: _sum(own, counts) for name, counts in inside.items()}
         return self._costs[node.id]
@@ -99,6 +103,9 @@ class Counting:
         return self._held[key]
 
     def _counted(self, move: Move) -> Counts:
+        path = move.at if move.entered is None else move.entered[0]
+        if self.counted == "endless" and not self.interleaving.is_endless(path):
+            return {}
         if move.entered is None:
             return {"rounds": move.opens}
         path, place = move.entered
@@ -109,9 +116,14 @@ class Counting:
 
 def worst_of(workflow: Workflow[Any]) -> dict[str, int | None]:
     """The largest numbers of any run; `None` for what grows with the number of items without end."""
-    worst = Counting(workflow, items=_MANY).worst()
-    more = Counting(workflow, items=_MANY + 1).worst() if _is_endless(workflow) else worst
-    return {name: count if more[name] == count else None for name, count in worst.items()}
+    worst: dict[str, int | None] = {**Counting(workflow, items=_MANY).worst()}
+    if not _is_endless(workflow):
+        return worst
+    # Of the items alone: else what grows could be less, with so few of them, than what another path counts.
+    few, more = (
+        Counting(workflow, items=items, counted="endless").worst() for items in (_MANY, _MANY + 1)
+    )
+    return {name: None if more.get(name) != few.get(name) else worst[name] for name in worst}
 
 
 _MANY = 3

@@ -54,12 +54,14 @@ class Move(NamedTuple):
         entered: The node that is entered, with the path to its workflow and the place.
         left: The nodes that are left well, each with the path to its workflow.
         opens: How many rounds are opened.
+        at: The path to the workflow of which they are.
     """
 
     then: Process | Held | Result | Literal["gone"]
     entered: tuple[Path, Place] | None = None
     left: tuple[tuple[Path, str], ...] = ()
     opens: int = 0
+    at: Path = ()
 
 
 @dataclass(eq=False)
@@ -91,6 +93,12 @@ class Interleaving:
                 workflow = named[step].workflow
             found = self._explorers[path] = Explorer(workflow, self.asked)
         return found
+
+    def is_endless(self, path: Path) -> bool:
+        """Whether a workflow is that of an item of which there may be any number, or inside of one."""
+        steps = enumerate(path[len(self.path) :], len(self.path))
+        nodes = (self.explorer(path[:at]).nodes[step.partition("[")[0]] for at, step in steps)
+        return any(getattr(node.kind, "max_items", 0) is None for node in nodes)
 
     def node(self, path: Path, place: Place) -> Node:
         """The node at a place."""
@@ -132,7 +140,7 @@ class Interleaving:
             if after is not None:
                 # At `on_limit` no round is opened.
                 opens = int(after[1] > place[1])
-                yield Move(Process(path, after), left=left, opens=opens)
+                yield Move(Process(path, after), left=left, opens=opens, at=path)
             elif way.kind == "end":
                 yield Move("ended", left=left)
             else:
@@ -178,7 +186,7 @@ class Interleaving:
     def _firsts(self, path: Path, node: Node, branch: Branch) -> Iterator[Move]:
         inside = (*path, step_of(node, branch))
         for start in self.explorer(inside).starts():
-            yield Move(Process(inside, (start, 1)), opens=1)
+            yield Move(Process(inside, (start, 1)), opens=1, at=inside)
 
     def _with(self, held: Held, at: int, move: Move) -> Move:
         processes: list[Any] = list(held.processes)
