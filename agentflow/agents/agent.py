@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -15,14 +14,14 @@ from agentflow.agents.borrowed_store import BorrowedStore
 from agentflow.agents.call_engine import CallEngine
 from agentflow.agents.delegation import Delegation, run_below
 from agentflow.agents.guarded import guarded
-from agentflow.agents.idle_stream import MOST_TURNS, IdleStream
+from agentflow.agents.idle_stream import MOST_TURNS, stream_of
 from agentflow.agents.loop import loop_of
 from agentflow.agents.option_check import check_options
 from agentflow.agents.options import AgentOptions, CallOptions, Profile, ResumedCallOptions
 from agentflow.agents.result import ObjectResult, TextResult
 from agentflow.agents.stream import AgentStream
 from agentflow.agents.sync import Turn, waited
-from agentflow.agents.task import task_of
+from agentflow.agents.task import identifier, task_of
 from agentflow.agents.trunk import opened
 from agentflow.graph.limits import Budget, Uses
 from agentflow.graph.node import Node, node
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
     from agentflow.graph.workflow import Workflow
     from agentflow.run.context import NodeContext
     from agentflow.run.facts import Fact
-    from agentflow.run.ports import Observer, Sink, Store
+    from agentflow.run.ports import Observer, Store
 
 __all__ = ["Agent"]
 
@@ -107,7 +106,7 @@ class Agent:
     @property
     def id(self) -> str:
         """Its name as the id of its workflow, of its node in another workflow, and of the tool that asks it."""
-        return _identifier(self.name)
+        return identifier(self.name)
 
     @property
     def workflow(self) -> Workflow[LoopResult]:
@@ -188,13 +187,9 @@ class Agent:
             max_continuations: How many further turns there may be; one more ends the stream with `BudgetExceeded`.
             options: See `CallOptions`.
         """
-
-        async def open(sink: Sink, asked: Any = input, *, split: Any = None, **said: Any) -> Any:
-            return await opened(self, asked, {**options, **said}, sink=sink, split=split)
-
-        if not until_idle:
-            return AgentStream(open, options.get("sink"))
-        return IdleStream(open, options.get("sink"), options=options, most=max_continuations)
+        return stream_of(
+            self, input, options, until_idle=until_idle, max_continuations=max_continuations
+        )
 
     def stream_object(
         self, input: Any, schema: type[T], **options: Unpack[CallOptions]
@@ -402,9 +397,3 @@ class Agent:
 
     def __repr__(self) -> str:
         return f"<Agent {self.name!r}>"
-
-
-def _identifier(name: str) -> str:
-    """A name as the id of a workflow."""
-    made = re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-")
-    return made if re.match(r"[A-Za-z_]", made) else f"agent-{made}".rstrip("-")

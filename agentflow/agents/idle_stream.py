@@ -14,17 +14,19 @@ from agentflow.agents.call_end import finish_reason_of
 from agentflow.agents.events import FinishEvent, IdleEvent, StartEvent, TaskEvent
 from agentflow.agents.memory.owner import owner_of
 from agentflow.agents.stream import AgentStream
+from agentflow.agents.trunk import opened
 from agentflow.errors import BudgetExceeded
 from agentflow.messages.message import Message, assistant, tool_result
 from agentflow.messages.part import ToolCall
 
 if TYPE_CHECKING:
+    from agentflow.agents.agent import Agent
     from agentflow.agents.event_log import EventLog
     from agentflow.agents.options import Profile
     from agentflow.agents.trunk import AgentCall
     from agentflow.run.ports import Sink
 
-__all__ = ["MOST_TURNS", "IdleStream"]
+__all__ = ["MOST_TURNS", "IdleStream", "stream_of"]
 
 MOST_TURNS: Final = 20
 """How many further turns there may be: a model that begins another task in each of them must come to an end."""
@@ -141,3 +143,21 @@ def _told(task: BackgroundTask, call: AgentCall) -> tuple[Message, ...]:
         assistant(tool_calls=[asked], provenance="input", id=f"{id}/asked"),
         tool_result(asked, task.report, is_error=task.status == "failed", id=f"{id}/told"),
     )
+
+
+def stream_of(
+    agent: Agent,
+    input: Any,
+    options: Mapping[str, Any],
+    *,
+    until_idle: bool,
+    max_continuations: int,
+) -> AgentStream:
+    """The stream of a call, as `Agent.stream_text` takes it."""
+
+    async def open(sink: Sink, asked: Any = input, *, split: Any = None, **said: Any) -> AgentCall:
+        return await opened(agent, asked, {**options, **said}, sink=sink, split=split)
+
+    if not until_idle:
+        return AgentStream(open, options.get("sink"))
+    return IdleStream(open, options.get("sink"), options=options, most=max_continuations)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, NotRequired, TypedDict
 
 from pydantic import BeforeValidator
@@ -13,7 +14,7 @@ from agentflow.graph.route import route
 from agentflow.graph.workflow import Workflow, define_workflow
 from agentflow.messages.message import Message
 
-__all__ = ["task_of"]
+__all__ = ["identifier", "task_of"]
 
 
 class TaskState(TypedDict):
@@ -46,3 +47,9 @@ def task_of(id: str, workflow: Workflow[LoopResult]) -> Workflow[LoopResult]:
         inputs=["messages"],
         result=LoopResult,
     )
+
+
+def identifier(name: str) -> str:
+    """A name as the id of a workflow."""
+    made = re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-")
+    return made if re.match(r"[A-Za-z_]", made) else f"agent-{made}".rstrip("-")
