@@ -131,9 +131,6 @@ async def test_memory_and_guardrails_are_attached_by_their_ports_alone() -> None
         async def recorded(self, thread: Thread, turn_id: str) -> Sequence[Turn]:
             return ()
 
-        async def forget(self, resource: str, thread: str | None = None) -> None:
-            self.turns.clear()
-
         async def find(self, resource: str, turn_ids: Sequence[str]) -> Sequence[Turn]:
             return ()
 
