@@ -54,6 +54,35 @@ async def test_all_branches_run_and_what_they_deliver_goes_to_the_fields_of_thei
     assert await both(giving("one", 1), giving("two", 2)).run() == {"a": 1, "b": 2}
 
 
+@pytest.mark.case("T073")
+async def test_whoever_looks_while_branches_run_sees_how_each_of_them_stands() -> None:
+    seen, waiting, go_on = Recorder(), anyio.Event(), anyio.Event()
+
+    async def fail(state: Any) -> Any:
+        raise ValueError("no")
+
+    async def wait(state: Any) -> Any:
+        waiting.set()
+        await go_on.wait()
+        return {"out": 2}
+
+    def standing() -> dict[str, str]:
+        """The last fact of each branch."""
+        told = [fact for fact in seen.facts if fact.kind.startswith("run.") and "[" in fact.run_id]
+        return {fact.run_id[-2]: fact.kind for fact in told}
+
+    branches = giving("one", 1), flow("bad", fail), flow("slow", wait)
+    workflow = both(*branches, on_branch_error="collect", errors="errors")
+    async with Engine(workflow, observers=[seen]).start({}) as run:
+        await waiting.wait()
+        await anyio.wait_all_tasks_blocked()
+        assert standing() == {"a": "run.completed", "b": "run.failed", "c": "run.started"}
+        assert run.status == "running"
+        go_on.set()
+        await run.result()
+    assert standing()["c"] == "run.completed"
+
+
 @pytest.mark.case("P007")
 async def test_branches_go_on_by_themselves_and_wait_for_nobody_before_the_join() -> None:
     order: list[str] = []
