@@ -36,6 +36,7 @@ class StepPlan:
 
     Raises:
         ContractError: A contribution claims to come from the model or from a tool.
+        TypeError: `tools` is one text.
     """
 
     model: str | None = None
@@ -47,6 +48,8 @@ class StepPlan:
     contributions: Sequence[Message] = ()
 
     def __post_init__(self) -> None:
+        if isinstance(self.tools, str):
+            raise TypeError(f"StepPlan(tools={self.tools!r}): give a list of ids, [{self.tools!r}]")
         if self.tools is not None:
             object.__setattr__(self, "tools", tuple(self.tools))
         object.__setattr__(self, "parameters", freeze(dict(self.parameters)))

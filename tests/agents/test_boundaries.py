@@ -426,3 +426,8 @@ async def test_sub_agents_have_what_is_registered_for_all_and_nothing_of_their_c
 def test_only_middleware_is_registered() -> None:
     with pytest.raises(TypeError, match="no middleware"), registered(3):
         pass
+
+
+def test_one_text_is_no_list_of_tools_for_a_step() -> None:
+    with pytest.raises(TypeError, match=r"give a list of ids, \['pay'\]"):
+        StepPlan(tools="pay")
