@@ -11,7 +11,7 @@ from agentflow.agents.events import ToolCallEvent, tell
 from agentflow.agents.hooks import prepared
 from agentflow.agents.loop_state import LoopState, steps_so_far
 from agentflow.agents.memory.working import INTERNAL
-from agentflow.agents.middleware import Middleware, MiddlewareAborted, handled, not_again, seen_by
+from agentflow.agents.middleware import Middleware, handled_once, seen_by
 from agentflow.agents.model_tries import told_of_tries
 from agentflow.agents.pending_request import committed, dispatched
 from agentflow.agents.progress import note_progress
@@ -131,10 +131,7 @@ def _as_prepare(at: int, middleware: Middleware, ctx: NodeContext) -> PrepareSte
     async def prepare(step: StepContext) -> StepPlan | None:
         assert middleware.step is not None
         seen = seen_by(at, middleware, CallView.of(ctx))
-        try:
-            plan: StepPlan | None = await handled(middleware.step, step, seen)
-        except MiddlewareAborted as aborted:
-            raise not_again(aborted) from None
+        plan: StepPlan | None = await handled_once(middleware.step, step, seen)
         return plan
 
     return prepare

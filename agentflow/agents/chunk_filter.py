@@ -7,7 +7,7 @@ from typing import Any
 
 from agentflow.agents.call_view import CallView
 from agentflow.agents.guardrails import Guardrail, judge
-from agentflow.agents.middleware import Middleware, MiddlewareAborted, handled, not_again, seen_by
+from agentflow.agents.middleware import Middleware, handled_once, seen_by
 from agentflow.errors import ContractError
 from agentflow.messages.chunk import Chunk
 
@@ -41,10 +41,7 @@ class ChunkFilter:
             ContractError: Middleware gave something that is no chunk.
         """
         for at, middleware, handler in self._middlewares:
-            try:
-                chunk = await handled(handler, chunk, seen_by(at, middleware, self._view))
-            except MiddlewareAborted as aborted:
-                raise not_again(aborted) from None
+            chunk = await handled_once(handler, chunk, seen_by(at, middleware, self._view))
             if chunk is None:
                 return None
             if not isinstance(chunk, Chunk):

@@ -25,7 +25,6 @@ __all__ = [
     "forget",
     "handled",
     "handled_once",
-    "not_again",
     "rewritten",
     "seen_by",
 ]
@@ -196,10 +195,10 @@ async def handled_once(handler: Handler, value: Any, context: MiddlewareContext)
     try:
         return await handled(handler, value, context)
     except MiddlewareAborted as aborted:
-        raise not_again(aborted) from None
+        raise _not_again(aborted) from None
 
 
-def not_again(aborted: MiddlewareAborted) -> MiddlewareAborted:
+def _not_again(aborted: MiddlewareAborted) -> MiddlewareAborted:
     """The end of a call at a boundary that knows no further attempt, which says so if one was asked for."""
     if not aborted.retry:
         return aborted
