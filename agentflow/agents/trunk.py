@@ -38,9 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AgentCall", "context_of", "opened"]
 
-_OF_THE_RUN: Final = frozenset(RunOptions.__annotations__) | {
-    *("signal", "budget", "context", "identity", "deps", "observers", "sink", "private")
-}
+_OF_THE_RUN: Final = frozenset(RunOptions.__annotations__)
 
 
 @dataclass(frozen=True, slots=True)
