@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from agentflow.agents.call_view import CallView
+from agentflow.agents.record import as_record
 from agentflow.errors import AgentflowError
 from agentflow.run.decide import UNRECOVERABLE
 from agentflow.run.effects import emit
@@ -107,14 +108,8 @@ def as_guardrails(given: Iterable[Any], *, before: int = 0) -> tuple[Guardrail, 
 
 
 def _as_guardrail(item: Any, at: int) -> Guardrail:
-    name = getattr(item, "name", "")
-    if not isinstance(name, str) or not name:
-        name = f"guardrail-{at + 1}"
-    if isinstance(item, Guardrail):
-        made = item if item.name else replace(item, name=name)
-    else:
-        judges = {boundary: getattr(item, boundary, None) for boundary in _JUDGED}
-        made = Guardrail(name=name, when=getattr(item, "when", "before"), **judges)
+    when = getattr(item, "when", "before")
+    made = as_record(Guardrail, item, _JUDGED, name=f"guardrail-{at + 1}", when=when)
     found = [judge for judge in (getattr(made, each) for each in _JUDGED) if judge is not None]
     if not found or not all(map(callable, found)):
         raise TypeError(

@@ -5,10 +5,11 @@ from __future__ import annotations
 import inspect
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, get_args
 
 from agentflow.agents.call_view import CallView
+from agentflow.agents.record import as_record
 from agentflow.errors import AgentflowError
 from agentflow.run.effects import emit
 
@@ -133,13 +134,7 @@ def as_middlewares(given: Iterable[Any], *, before: int = 0) -> tuple[Middleware
 
 
 def _as_middleware(item: Any, at: int) -> Middleware:
-    name = getattr(item, "name", "")
-    if not isinstance(name, str) or not name:
-        name = f"middleware-{at + 1}"
-    if isinstance(item, Middleware):
-        made = item if item.name else replace(item, name=name)
-    else:
-        made = Middleware(name=name, **{at: getattr(item, at, None) for at in _BOUNDARIES})
+    made = as_record(Middleware, item, _BOUNDARIES, name=f"middleware-{at + 1}")
     handlers = [getattr(made, boundary) for boundary in _BOUNDARIES]
     if all(handler is None for handler in handlers):
         raise TypeError(
