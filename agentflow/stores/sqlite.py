@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Literal
 from urllib.parse import parse_qsl, unquote
 
 from agentflow.stores.driver import Time, kernel_id
 from agentflow.stores.options import LEASE, lease_of, refuse_unknown
-from agentflow.stores.sqlite_file import SqliteFile
+from agentflow.stores.sqlite_file import Durability, SqliteFile
 from agentflow.stores.table_store import TableStore
 
 __all__ = ["Durability", "SqliteStore", "from_url"]
-
-Durability = Literal["full", "relaxed"]
 
 
 class SqliteStore(TableStore):
@@ -44,12 +41,11 @@ class SqliteStore(TableStore):
         time: Time | None = None,
         machine: str | None = None,
     ) -> None:
-        if durability not in ("full", "relaxed"):
-            raise ValueError(f"durability={durability!r}: there are 'full' and 'relaxed'")
         machine = kernel_id() if machine is None else machine
-        relaxed = durability == "relaxed"
-        file = SqliteFile(Path(path), machine, relaxed=relaxed, patience=patience)
-        super().__init__(file, machine, lease=lease, time=time, server_time=False, inline=relaxed)
+        file = SqliteFile(Path(path), machine, durability=durability, patience=patience)
+        super().__init__(
+            file, machine, lease=lease, time=time, server_time=False, inline=file.relaxed
+        )
 
 
 def from_url(url: str) -> SqliteStore:

@@ -7,7 +7,7 @@ import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal, get_args
 
 from agentflow.errors import StoreError
 from agentflow.stores.driver import Driver
@@ -18,7 +18,9 @@ from agentflow.stores.sqlite_packing import add_packing
 from agentflow.stores.sqlite_session import SqliteSession, is_busy, patiently
 from agentflow.stores.statements import load_dialect
 
-__all__ = ["SqliteFile"]
+__all__ = ["Durability", "SqliteFile"]
+
+Durability = Literal["full", "relaxed"]
 
 _CHECKPOINT: Final = 1000
 """Pages in the write-ahead log above which they are carried over into the file."""
@@ -44,17 +46,27 @@ class SqliteFile:
     Args:
         path: Where it is.
         machine: The name of this machine.
-        relaxed: Whether a commit returns before the file system has it on disk.
+        durability: `relaxed`: a commit returns before the file system has it on disk.
         patience: Seconds to wait for another process that writes.
+
+    Raises:
+        ValueError: `durability` is neither of the two.
+
+    Attributes:
+        relaxed: Whether it is `relaxed`.
     """
 
-    def __init__(self, path: Path, machine: str, *, relaxed: bool, patience: float) -> None:
+    def __init__(
+        self, path: Path, machine: str, *, durability: Durability, patience: float
+    ) -> None:
+        if durability not in get_args(Durability):
+            raise ValueError(f"durability={durability!r}: there are 'full' and 'relaxed'")
         self.name = f"SQLite store {path}"
         # One place for all who mean the same file, also by another name: there they find each other's locks.
         self._path = path.resolve()
         self._dialect = load_dialect("sqlite")
         self._machine = machine
-        self._relaxed = relaxed
+        self.relaxed = durability == "relaxed"
         self._patience = patience
         self.generation = 0
         self._lock: DriverLock | None = None
@@ -112,7 +124,7 @@ class SqliteFile:
                 raise StoreError(
                     f"{self.name} cannot be opened: its file system does not allow a write-ahead log"
                 )
-            connection.execute(f"PRAGMA synchronous = {'NORMAL' if self._relaxed else 'FULL'}")
+            connection.execute(f"PRAGMA synchronous = {'NORMAL' if self.relaxed else 'FULL'}")
             # Carrying the log over waits for the disk: that is for the writer's thread, when nobody waits for it.
             connection.execute("PRAGMA wal_autocheckpoint = 0")
             add_packing(connection)

@@ -6,8 +6,7 @@ import os
 from pathlib import Path
 
 from agentflow.stores.driver import kernel_id
-from agentflow.stores.sqlite import Durability
-from agentflow.stores.sqlite_file import SqliteFile
+from agentflow.stores.sqlite_file import Durability, SqliteFile
 from agentflow.stores.table_memory import TableMemory
 
 __all__ = ["SqliteMemory"]
@@ -32,7 +31,6 @@ class SqliteMemory(TableMemory):
         durability: Durability = "full",
         patience: float = 10.0,
     ) -> None:
-        if durability not in ("full", "relaxed"):
-            raise ValueError(f"durability={durability!r}: there are 'full' and 'relaxed'")
-        relaxed = durability == "relaxed"
-        super().__init__(SqliteFile(Path(path), kernel_id(), relaxed=relaxed, patience=patience))
+        super().__init__(
+            SqliteFile(Path(path), kernel_id(), durability=durability, patience=patience)
+        )
