@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.peer import Peer, Program
+from bench.peer import Hold, Peer, Program
 
 Measured = dict[str, float]
 Measure = Callable[[Any, int], Coroutine[None, None, Measured]]
@@ -191,12 +191,19 @@ def was_cancelled(run: asyncio.Future[int]) -> bool:
 
 
 async def memory(peer: Peer, size: int) -> Measured:
+    return await grown(peer.waiting, size, expected=2)
+
+
+async def grown(made: Callable[[Hold], Program], size: int, *, expected: int) -> Measured:
+    """What the process grows by per run, when so many of them wait at a gate."""
     # Full only with the warm-up: that one run pays for what the first run of a process costs.
     gate = Gate(expected=size + 1)
-    program = peer.waiting(gate.hold)
+    program = made(gate.hold)
     warm = asyncio.ensure_future(program(0))
-    for _ in range(100):
+    for _ in range(1_000):
         await asyncio.sleep(0)
+    if gate.missing != size:
+        raise AssertionError("the first run has not come to where it waits")
     gc.collect()
     before = resident_bytes()
     runs = [asyncio.ensure_future(program(0)) for _ in range(size)]
@@ -204,8 +211,8 @@ async def memory(peer: Peer, size: int) -> Measured:
     growth = resident_bytes() - before
     gate.opened.set()
     results = await asyncio.gather(warm, *runs)
-    if set(results) != {2}:
-        raise AssertionError(f"the runs gave {set(results)!r}, not 2")
+    if set(results) != {expected}:
+        raise AssertionError(f"the runs gave {set(results)!r}, not {expected}")
     return {"value": growth / size / 1024}
 
 

@@ -3,18 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 from typing import TYPE_CHECKING, Final
 
-from bench.scenarios import (
-    Gate,
-    Measured,
-    Scenario,
-    check,
-    import_time,
-    resident_bytes,
-    seconds_per_call,
-)
+from bench.scenarios import Measured, Scenario, check, grown, import_time, seconds_per_call
 
 if TYPE_CHECKING:
     from bench.agents.worker import Worker
@@ -44,24 +35,7 @@ async def together(worker: Worker, size: int) -> Measured:
 
 async def memory(worker: Worker, size: int) -> Measured:
     """What the process grows by per run, when each of them waits in its tool."""
-    gate = Gate(expected=size + 1)
-    program = worker.agent(2, gate.hold)
-    # That one run pays for what the first run of a process costs.
-    warm = asyncio.ensure_future(program(0))
-    for _ in range(1_000):
-        await asyncio.sleep(0)
-    if gate.missing != size:
-        raise AssertionError("the first run has not come to its tool")
-    gc.collect()
-    before = resident_bytes()
-    runs = [asyncio.ensure_future(program(0)) for _ in range(size)]
-    await gate.full.wait()
-    growth = resident_bytes() - before
-    gate.opened.set()
-    found = await asyncio.gather(warm, *runs)
-    if set(found) != {1}:
-        raise AssertionError(f"the runs gave {set(found)!r}, not 1")
-    return {"value": growth / size / 1024}
+    return await grown(lambda hold: worker.agent(2, hold), size, expected=1)
 
 
 AGENTS: Final = (
