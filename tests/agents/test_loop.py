@@ -29,7 +29,6 @@ from agentflow.agents import LoopState
 from agentflow.agents.step import StepRecord
 from agentflow.messages import (
     FinishChunk,
-    Message,
     TextChunk,
     ToolCall,
     ToolCallChunk,
@@ -40,6 +39,7 @@ from agentflow.messages import (
 )
 from agentflow.mock import MockCall, MockModel, MockReply, MockRequest, Rule, call, calls
 from agentflow.testing import FactRecorder
+from tests.agents.kit import assert_valid, roles
 from tests.models.kit import Scripted
 
 
@@ -63,22 +63,6 @@ def counting(limit: int) -> MockModel:
         return f"It is {total}." if total >= limit else call("add_up", a=total, b=1)
 
     return MockModel([Rule(reply=reply)], usage=UsageChunk(input_tokens=10, output_tokens=2))
-
-
-def shape_of(messages: tuple[Message, ...]) -> list[str]:
-    return [message.role for message in messages]
-
-
-def assert_valid(messages: tuple[Message, ...]) -> None:
-    """Every proposed call has exactly one result, after it and before the next answer."""
-    open_calls: list[str] = []
-    for message in messages:
-        if message.role != "tool":
-            assert not open_calls, f"calls without a result: {open_calls}"
-        open_calls += [proposed.id for proposed in message.tool_calls]
-        for result in message.tool_results:
-            open_calls.remove(result.call_id)
-    assert not open_calls
 
 
 def test_the_loop_passes_the_validator_without_a_word() -> None:
@@ -116,7 +100,7 @@ async def test_the_loop_works_with_tools_until_the_model_is_done() -> None:
     result = await build_loop().run({"messages": "0"}, model=counting(2), tools=[add_up])
     assert isinstance(result, LoopResult)
     assert (result.text, result.finish_reason, len(result.steps)) == ("It is 2.", "stop", 3)
-    assert shape_of(result.messages) == [
+    assert roles(result.messages) == [
         *("user", "assistant", "tool", "assistant", "tool", "assistant")
     ]
     assert_valid(result.messages)
@@ -221,7 +205,7 @@ async def test_the_model_is_told_instructions_and_toolkits_first_and_they_are_no
     assert [message.text for message in model.requests[0].messages] == [
         *("Be brief.", "Add only small numbers.", "Hi.")
     ]
-    assert shape_of(result.messages) == ["user", "assistant"]
+    assert roles(result.messages) == ["user", "assistant"]
 
 
 async def test_only_the_named_tools_are_offered() -> None:
@@ -275,7 +259,7 @@ async def test_one_loop_serves_many_runs_and_keeps_nothing_of_them() -> None:
     async with Engine(build_loop(), model=counting(1), tools=[add_up]) as engine:
         first = await engine.run({"messages": "0"})
         second = await engine.run({"messages": "0"})
-    assert shape_of(first.messages) == shape_of(second.messages)
+    assert roles(first.messages) == roles(second.messages)
     assert dict(first.usage) == dict(second.usage)
 
 
