@@ -161,16 +161,20 @@ class Explorer(Visits):
             if all(id in groups[other] for other in group)
         }
 
+    @cached_property
+    def _stopping(self) -> set[str]:
+        """The nodes at which something stops a run."""
+        return {id for id, _ in self.problems(*_STOPS)}
+
     def _after(self, id: str) -> tuple[set[str], bool]:
-        """The endless nodes that may be visited after one, and whether something may stop a run at it or later."""
+        """The endless nodes that may be visited after one, and whether it or they may be such that something stops runs there."""
         waiting = [here for here in self._futures if here.node == id]
         seen = set(waiting)
         further: set[str] = set()
         stops = False
         while waiting:
             here = waiting.pop()
-            if here in self.situations:
-                stops |= any(problem.kind in _STOPS for problem in self.visit(here).failing)
+            stops |= here.node in self._stopping
             for target in self._futures[here]:
                 if target.node in self.endless:
                     further.add(target.node)

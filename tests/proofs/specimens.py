@@ -518,6 +518,15 @@ SPECIMENS: dict[str, Specimen] = {
         ),
         ("AF306", "AF303"),
     ),
+    "led to a stop in a round that is not there": Specimen(
+        lambda: flow(
+            step("a", route.to("b"), on_error="c", **ROUND),
+            step("b", requires=["text"]),
+            step("c", route.to("a"), provides=["number"]),
+            max_rounds=1,
+        ),
+        ("AF201", "AF210"),
+    ),
     "led to a stop": Specimen(
         lambda: flow(step("a", route.to("b")), step("b", requires=["text"])), ("AF201",)
     ),

@@ -67,12 +67,14 @@ class Traps:
         """The endless nodes at which the trap lies, in groups that lead to each other.
 
         A node that only leads to other endless ones is not among them, for whoever mends those lets its runs end too; nor is
-        one whose runs may be stopped by something else, which is to be mended first.
+        one whose runs may come to a node where something else stops runs, which is to be mended first.
         """
         if not self.endless:
             return []
-        stopping = [point for lack, (point, _) in self._walk.lacks if lack.kind in STOPS]
-        stopped = {point.node for point in self._before(stopping)}
+        # Nodes, not points: what stops a run in one round may not be seen of it in a round that `max_rounds` forbids.
+        stopping = {point.node for lack, (point, _) in self._walk.lacks if lack.kind in STOPS}
+        stops = [point for point in self._onward if point.node in stopping]
+        stopped = {point.node for point in self._before(stops)}
         points: dict[str, list[Point]] = {
             id: [] for id in self._walk.nodes if id in self.endless and id not in stopped
         }
