@@ -343,7 +343,7 @@ class Drawn(Choices):
                 workflow=self.pick(SMALL),
                 over=some_items,
                 item="x",
-                into=next(iter(provided), self._spare([*provided, *failures.values()])),
+                into=provided[0] if provided else self._spare(failures.values()),
                 concurrency=self.pick((1, 2)),
                 max_items=self.pick((2, None, 1, 3, 0)),
                 **failures,
