@@ -17,13 +17,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-import anyio
 from pydantic_core import to_json
 
 from agentflow.errors import StoreError
 from agentflow.run.entries import SNAPSHOT, Claim, Entry, StoredStatus
 from agentflow.run.places import is_below, place_of, upwards
 from agentflow.run.stored import restored, stored_time
+from agentflow.run.turn import Turn
 
 if TYPE_CHECKING:
     from agentflow.graph.plan import PlanNode
@@ -69,7 +69,7 @@ class Journal:
         self._store = store
         self._claim = claim
         self._last = claim.info.last
-        self._turn = anyio.Lock()
+        self._turn = Turn()
         self._broken: StoreError | None = None
         self._visits: dict[str, deque[dict[str, Any]]] = {}
         self._begun: dict[str, _Begun] = {}
@@ -261,7 +261,7 @@ class Journal:
             StaleClaim: Another driver has taken the run over.
             StoreError: It could not be written; neither can anything after it.
         """
-        await self.write_all([(kind, body)], status=status, due=due)
+        await self._write([(kind, _text_of(body))], status, due)
         if self._waiting and kind in ("visit", "failed"):
             self._waiting.pop(place_of(body), None)
 
@@ -270,10 +270,9 @@ class Journal:
         entries: Sequence[tuple[str, Mapping[str, Any]]],
         *,
         status: StoredStatus | None = None,
-        due: datetime | None = None,
     ) -> None:
         """Write several entries, all of them or none; raises as `write`."""
-        await self._write([(kind, _text_of(body)) for kind, body in entries], status, due)
+        await self._write([(kind, _text_of(body)) for kind, body in entries], status, None)
 
     def hold(self, kind: str, body: Mapping[str, Any]) -> None:
         """Write an entry together with the next one, in one piece; for what is at once followed by another."""
@@ -293,56 +292,49 @@ class Journal:
             await self._write([], status, due)
             return
         # Nothing can be added any more, but whoever can write again is to go on.
-        await self._wait_for_turn()
+        await self._turn.take()
         try:
             await self._store.append(self._claim, [], status=status, due=due)
         finally:
-            self._turn.release()
+            self._turn.pass_on()
 
     async def _write(
-        self, texts: list[tuple[str, str]], status: StoredStatus | None, due: datetime | None
+        self, texts: Sequence[tuple[str, str]], status: StoredStatus | None, due: datetime | None
     ) -> None:
-        if self._turn.locked():
-            await self._wait_for_turn()
-        else:
-            # Whoever writes alone goes on at once: every visit would pay for a way round the loop.
-            self._turn.acquire_nowait()
+        # What is to be written has happened, so it is written although its run was cancelled.
+        if not self._turn.take_at_once():
+            await self._turn.take()
         try:
+            if self._broken is not None:
+                # Whether the last write has happened is not known: what follows it must not be written on a guess.
+                raise self._broken
             if self._held:
                 texts, self._held = [*self._held, *texts], []
-            numbered = [
-                Entry(self._last + 1 + at, kind, text) for at, (kind, text) in enumerate(texts)
-            ]
-            await self._append(numbered, status, due)
-            self._last += len(numbered)
+            last, entries = self._last, []
+            for kind, text in texts:
+                # A snapshot stands beside the entries, under the number of the last that it sums up.
+                last += kind != SNAPSHOT
+                entries.append(Entry(last, kind, text))
+            try:
+                await self._store.append(self._claim, entries, status=status, due=due)
+            except BaseException as error:
+                self._broken = self._what_broke(error)
+                raise
+            self._last = last
         finally:
-            self._turn.release()
+            self._turn.pass_on()
         for kind, text in texts:
             if kind in ("visit", "failed"):
                 self._weight += len(text)
         while self._untold:
             self._untold.pop(0)()
 
-    async def _wait_for_turn(self) -> None:
-        # What is to be written has happened, so it is written although its run was cancelled.
-        with anyio.CancelScope(shield=True):
-            await self._turn.acquire()
-
-    async def _append(
-        self, entries: Sequence[Entry], status: StoredStatus | None, due: datetime | None
-    ) -> None:
-        if self._broken is not None:
-            # Whether the last write has happened is not known: what follows it must not be written on a guess.
-            raise self._broken
-        try:
-            await self._store.append(self._claim, entries, status=status, due=due)
-        except StoreError as error:
-            self._broken = error
-            raise
-        except BaseException as error:
-            self._broken = StoreError(f"a write to run {self._claim.run_id!r} was cut off")
-            self._broken.__cause__ = error
-            raise
+    def _what_broke(self, error: BaseException) -> StoreError:
+        if isinstance(error, StoreError):
+            return error
+        cut = StoreError(f"a write to run {self._claim.run_id!r} was cut off")
+        cut.__cause__ = error
+        return cut
 
     @property
     def wants_snapshot(self) -> bool:
@@ -360,11 +352,7 @@ class Journal:
     async def write_snapshot(self, body: Mapping[str, Any]) -> None:
         """Write everything up to here, in place of earlier snapshots."""
         text = _text_of({"started": self.started, **body})
-        await self._wait_for_turn()
-        try:
-            await self._append([Entry(self._last, SNAPSHOT, text)], None, None)
-        finally:
-            self._turn.release()
+        await self._write([(SNAPSHOT, text)], None, None)
         self._weight, self._snapshot_weight = 0, len(text)
 
 

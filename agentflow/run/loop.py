@@ -11,13 +11,19 @@ import contextlib
 import functools
 import math
 import sys
-from collections.abc import Callable, Coroutine
+import threading
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from contextvars import Context
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import anyio
+import anyio.lowlevel
 
-__all__ = ["Latch", "Loop", "current_loop", "in_loop", "wait_out"]
+__all__ = ["SLICE", "Latch", "Loop", "current_loop", "give_way", "in_loop", "wait_out"]
+
+SLICE: Final = 0.005
+"""Seconds that work which never waits keeps the loop to itself, so that a cancel gets through within 10 ms."""
 
 Body = Callable[[], Coroutine[Any, Any, None]]
 
@@ -30,7 +36,7 @@ class Latch(Protocol):
     def open(self) -> None:
         """Let everybody pass. Only from the loop's thread; opening twice is nothing."""
 
-    async def wait(self) -> None:
+    def wait(self) -> Awaitable[None]:
         """Wait until it is open."""
 
 
@@ -77,6 +83,8 @@ async def wait_out(latch: Latch) -> None:
 
     As waiting in a shielded scope, but the scope is made only when there is something to shield from.
     """
+    if latch.opened:
+        return
     try:
         await latch.wait()
     except anyio.get_cancelled_exc_class() as cut:
@@ -88,6 +96,28 @@ async def wait_out(latch: Latch) -> None:
             assert task is not None
             task.uncancel()
             task.cancel(*cut.args)
+    else:
+        _thread.turned = time.monotonic()
+
+
+class _Thread(threading.local):
+    turned = 0.0
+    """When its loop last let a task go on from `wait_out`: not after it last let the task go on that runs now."""
+
+
+_thread = _Thread()
+
+
+async def give_way() -> float:
+    """Let the loop do other things, unless it has just done so; gives when to ask again, by `time.monotonic`.
+
+    Whoever waits for a store at every step shares the loop already: a further turn would cost it as much as the step.
+    """
+    until = _thread.turned + SLICE
+    if time.monotonic() < until:
+        return until
+    await anyio.lowlevel.checkpoint()
+    return time.monotonic() + SLICE
 
 
 _alive: set[asyncio.Task[None]] = set()
@@ -137,29 +167,38 @@ class _AsyncioLoop:
             self._loop.call_soon_threadsafe(call)
 
 
+class _Open:
+    def __await__(self) -> Generator[Any, Any, None]:
+        return
+        yield
+
+
+_OPEN: Final = _Open()
+"""What there is to wait for at a latch that is open."""
+
+
 class _AsyncioLatch:
     __slots__ = ("_loop", "_waiting", "opened")
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        # Made when somebody waits: for most latches nobody does.
-        self._waiting: list[asyncio.Future[None]] | None = None
+        self._waiting: tuple[asyncio.Future[None], ...] = ()
         self.opened = False
 
     def open(self) -> None:
         self.opened = True
-        for future in self._waiting or ():
+        for future in self._waiting:
             if not future.done():
                 future.set_result(None)
-        self._waiting = None
+        self._waiting = ()
 
-    async def wait(self) -> None:
-        if not self.opened:
-            future = self._loop.create_future()
-            if self._waiting is None:
-                self._waiting = []
-            self._waiting.append(future)
-            await future
+    def wait(self) -> Awaitable[None]:
+        if self.opened:
+            return _OPEN
+        # The future itself, and no coroutine around it: every write of a durable run waits here.
+        future = self._loop.create_future()
+        self._waiting += (future,)
+        return future
 
 
 class _TrioLoop:
@@ -203,6 +242,5 @@ class _TrioLatch:
         self.opened = True
         self._event.set()
 
-    async def wait(self) -> None:
-        if not self.opened:
-            await self._event.wait()
+    def wait(self) -> Awaitable[None]:
+        return _OPEN if self.opened else self._event.wait()

@@ -197,12 +197,9 @@ class _Record(Journal):
 
     # What is compared.
 
-    async def write_all(
-        self, entries: Sequence[tuple[str, Mapping[str, Any]]], **_options: Any
-    ) -> None:
-        for kind, body in entries:
-            # As it would be read again: so numbers and texts are compared, not what they were made of.
-            self._compare(kind, json.loads(json.dumps(body)))
+    async def write(self, kind: str, body: Mapping[str, Any], **_options: Any) -> None:
+        # As it would be read again: so numbers and texts are compared, not what they were made of.
+        self._compare(kind, json.loads(json.dumps(body)))
 
     def hold(self, kind: str, body: Mapping[str, Any]) -> None:
         self._compare(kind, json.loads(json.dumps(body)))

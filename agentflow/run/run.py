@@ -26,7 +26,7 @@ from agentflow.run.entries import StoredStatus
 from agentflow.run.facts import FactReader, Facts
 from agentflow.run.frame import Frame
 from agentflow.run.ledger import Ledger
-from agentflow.run.loop import Latch, current_loop
+from agentflow.run.loop import SLICE, Latch, current_loop, give_way
 from agentflow.run.run_id import new_run_id
 from agentflow.run.signal import CancelSignal
 from agentflow.run.suspension import Request
@@ -44,9 +44,6 @@ __all__ = ["Run", "Status"]
 
 R = TypeVar("R")
 Status = StoredStatus
-
-_SLICE: Final = 0.005
-"""Seconds that a run which never waits keeps the loop to itself, so that a cancel gets through within 10 ms."""
 
 _BACKLOG: Final = 10_000
 """How many facts a started run keeps until somebody reads them."""
@@ -240,7 +237,7 @@ class Run(Generic[R]):
                 self.bus.keep_backlog(_BACKLOG)
         if self.engine.store is None:
             self._began = self.monotonic()
-        self.pause_at = time.monotonic() + _SLICE
+        self.pause_at = time.monotonic() + SLICE
         # One for all tasks of the run: what an observer sets with the first fact, it can reset with the last.
         self._variables = copy_context()
         self._task = Detached(self.loop, self._drive, context=self._variables)
@@ -257,9 +254,8 @@ class Run(Generic[R]):
 
     async def pause(self) -> None:
         """Let the loop do other things, and see to limits of time. Called between visits, when the run's slice is over."""
-        await anyio.lowlevel.checkpoint()
-        # Not the engine's clock: the slice is owed to the loop's other tasks, and a clock of a test may stand still.
-        self.pause_at = time.monotonic() + _SLICE
+        # Not by the engine's clock: the slice is owed to the loop's other tasks, and a clock of a test may stand still.
+        self.pause_at = await give_way()
         allowed = self.ledger.allowed("seconds")
         if allowed is not None and self.seconds > allowed:
             self._run_over(allowed)
