@@ -11,11 +11,22 @@ from typing import Any, NamedTuple
 
 from agentflow import Finding, Report, Route, Workflow
 from agentflow.graph.condition import AllOf, AnyOf, Condition, Not, Test
+from agentflow.graph.proof.explore import Walk
+from agentflow.graph.proof.traps import Traps
 from tests.proofs.explorer import Explorer
 from tests.proofs.values import ask
 from tests.proofs.visits import Failing
 
-__all__ = ["SPOKEN", "Saying", "expected", "found_in", "is_proved", "saying_of", "sayings"]
+__all__ = [
+    "SPOKEN",
+    "Saying",
+    "expected",
+    "found_in",
+    "is_exact",
+    "is_proved",
+    "saying_of",
+    "sayings",
+]
 
 
 class Saying(NamedTuple):
@@ -46,6 +57,13 @@ SPOKEN = {
 def is_proved(report: Report) -> bool:
     """Whether the declaration and the structure were sound, so that the paths were walked."""
     return not any(finding.code < "AF2" for finding in report.errors)
+
+
+def is_exact(workflow: Workflow[Any]) -> bool:
+    """Whether no paths were merged: of those that run, and of those that would go on with more rounds."""
+    walk = Walk(workflow)
+    Traps(walk)
+    return not walk.merged
 
 
 def found_in(report: Report) -> set[Saying]:

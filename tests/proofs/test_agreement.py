@@ -9,7 +9,15 @@ from agentflow import Finding, field
 from agentflow.graph.checks import dataflow, exhaustive
 from agentflow.graph.proof.explore import Walk
 from agentflow.graph.proof.traps import Traps
-from tests.proofs.agreement import Saying, expected, found_in, is_proved, saying_of, sayings
+from tests.proofs.agreement import (
+    Saying,
+    expected,
+    found_in,
+    is_exact,
+    is_proved,
+    saying_of,
+    sayings,
+)
 from tests.proofs.explorer import Explorer, Place
 from tests.proofs.graphs import Drawn, many, workflows
 
@@ -28,17 +36,17 @@ def test_a_report_says_all_that_brute_force_finds_and_below_the_cap_nothing_else
     if not is_proved(workflow.report):
         return
     said, true = found_in(workflow.report), expected(workflow, Explorer(workflow))
-    if Walk(workflow).merged:
-        assert _problems(true) <= _problems(said)
-    else:
+    if is_exact(workflow):
         assert said == true
+    else:
+        assert _problems(true) <= _problems(said)
 
 
 @many(150)
 @given(workflows(demanding=True))
 def test_data_flow_goes_on_from_what_branches_give(drawn: Drawn) -> None:
     workflow = drawn.workflow
-    if is_proved(workflow.report) and not Walk(workflow).merged:
+    if is_proved(workflow.report) and is_exact(workflow):
         assert found_in(workflow.report) == expected(workflow, Explorer(workflow))
 
 
@@ -46,7 +54,7 @@ def test_data_flow_goes_on_from_what_branches_give(drawn: Drawn) -> None:
 @given(workflows(most=4, rounds=(1000, 50, 7, 1001)))
 def test_a_thousand_rounds_are_proved_like_a_few(drawn: Drawn) -> None:
     workflow = drawn.workflow
-    if is_proved(workflow.report) and not Walk(workflow).merged:
+    if is_proved(workflow.report) and is_exact(workflow):
         assert found_in(workflow.report) == expected(workflow, Explorer(workflow))
 
 
