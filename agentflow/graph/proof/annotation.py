@@ -8,6 +8,8 @@ import typing
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args, get_origin
 
+import typing_extensions
+
 if TYPE_CHECKING:
     from agentflow.graph.schema import FieldSpec, Schema
 
@@ -23,18 +25,29 @@ __all__ = [
 ]
 
 
+def _values_of(annotation: Any) -> Any:
+    """The type that has the same values, under no other name and without the remarks of `Annotated`."""
+    while True:
+        if isinstance(annotation, typing.NewType):
+            annotation = annotation.__supertype__
+        elif isinstance(annotation, typing_extensions.TypeAliasType):
+            annotation = annotation.__value__
+        elif get_origin(annotation) is Annotated:
+            annotation = get_args(annotation)[0]
+        else:
+            return annotation
+
+
 def closed_values(annotation: Any) -> list[Any] | None:
     """Every value of a type with finitely many, or `None`."""
+    annotation = _values_of(annotation)
     if annotation is None or annotation is type(None):
         return [None]
     if annotation is bool:
         return [False, True]
     if isinstance(annotation, type) and issubclass(annotation, enum.Enum):
         return None if issubclass(annotation, enum.Flag) else list(annotation)
-    origin = get_origin(annotation)
-    if origin is Annotated:
-        return closed_values(get_args(annotation)[0])
-    if origin is Literal:
+    if get_origin(annotation) is Literal:
         return list(get_args(annotation))
     if is_union(annotation):
         parts = [closed_values(part) for part in get_args(annotation)]
@@ -50,9 +63,8 @@ def is_union(annotation: Any) -> bool:
 
 
 def members(annotation: Any) -> tuple[Any, ...]:
-    """The members of a union, or the type alone; `Annotated` is looked through."""
-    if get_origin(annotation) is Annotated:
-        return members(get_args(annotation)[0])
+    """The members of a union, or the type alone; `Annotated`, `NewType` and aliases are looked through."""
+    annotation = _values_of(annotation)
     if is_union(annotation):
         return tuple(member for part in get_args(annotation) for member in members(part))
     return (annotation,)

@@ -36,6 +36,8 @@ from agentflow.graph.proof.gaps import (
 
 __all__ = ["Asked", "TooManyCases", "cases_of"]
 
+_BYTES: Final = range(256)
+
 _MOST: Final = 1024
 """How many cases of one path are told apart."""
 
@@ -128,10 +130,11 @@ class _Open:
         self.found += map(named, valid)
         if bounds:
             gaps = number_gaps(points, whole=whole)
-            self.found += [Case(value, text, refused=refused) for value, text in gaps]
         else:
-            text = "anything else" if self.found else "there"
-            self.found.append(Case(OTHER, text, refused=refused))
+            gaps = iter([(OTHER, "anything else" if self.found else "there")])
+        below = self._below(kinds[0] if kinds else float)
+        for value, text in gaps:
+            self.found += [Case(value, text, refused=refused, below=each) for each in below]
         return [value for value in left if not is_number(value)]
 
     def _texts(self, left: list[Any]) -> list[Any]:
@@ -149,7 +152,9 @@ class _Open:
             rest = [(OTHER, "anything else" if self.found else "there")]
         for value, text in rest:
             for said in filter(_is_possible(asked), _answers(asked)):
-                self.found.append(Case(value, _with(text, said), said=said, refused=refused))
+                for below in self._below(str):
+                    told = _with(text, said)
+                    self.found.append(Case(value, told, said=said, refused=refused, below=below))
         return [value for value in left if not isinstance(value, str)]
 
     def _rest(self, kind: Any, text: str) -> Iterator[Case]:
@@ -168,7 +173,8 @@ class _Open:
     def _orders(self, kind: Any) -> Iterator[tuple[tuple[Test, ...], tuple[Test, ...], str]]:
         """How values of a kind may lie to the bounds: the questions answered with yes, those that raise, and where they lie."""
         asked = [test for test in self.asked.here if test.op in ORDERING]
-        refused = [test for test in self._containing() if not _is_container(kind)]
+        contained = self._contained(kind)
+        refused = [test for test in self._containing() if test not in contained]
         fitting = [test for test in asked if _has_order(kind) and may_hold(kind, test.value)]
         refused += [test for test in asked if test not in fitting]
         if not fitting:
@@ -200,7 +206,7 @@ class _Open:
         return [test for test in self.asked.here if test.op == "contains"]
 
     def _contained(self, kind: Any) -> list[Test]:
-        return self._containing() if _is_container(kind) else []
+        return [test for test in self._containing() if _may_contain(kind, test.value)]
 
     def _below(self, kind: Any) -> list[dict[str, Case]]:
         """Everything that may lie below a value of a kind, as far as anything is asked of it."""
@@ -258,26 +264,35 @@ def _with(text: str, contained: tuple[Test, ...]) -> str:
     return f"{text} with {names} in it" if names else text
 
 
-def _is_container(kind: Any) -> bool:
+def _class_of(kind: Any) -> type | None:
+    """The class that values of a kind are of; `None` where that cannot be told."""
     made = get_origin(kind) or kind
-    return (
-        unknown(kind)
-        or not isinstance(made, type)
-        or any(hasattr(made, name) for name in ("__contains__", "__iter__", "__getitem__"))
-    )
+    if not isinstance(made, type) or unknown(kind):
+        return None
+    # Such as AwareDatetime, of which no value is an instance.
+    return None if made.__module__.partition(".")[0] == "pydantic" else made
+
+
+def _may_contain(kind: Any, value: Any) -> bool:
+    """Whether values of a kind can be asked whether they contain something, as far as can be told."""
+    made = _class_of(kind)
+    if made is not None and issubclass(made, bytes | bytearray):
+        return isinstance(value, bytes | bytearray | memoryview) or value in _BYTES
+    names = ("__contains__", "__iter__", "__getitem__")
+    return made is None or any(hasattr(made, name) for name in names)
 
 
 def _has_order(kind: Any) -> bool:
     """Whether values of a kind may be compared by order, as far as can be told."""
-    made = get_origin(kind) or kind
-    if unknown(kind) or not isinstance(made, type):
+    made = _class_of(kind)
+    if made is None:
         return not unknown(kind)
     return any("__lt__" in vars(each) for each in made.__mro__ if each is not object)
 
 
 def _has_nothing_below(kind: Any, part: str) -> bool:
     """Whether values of a builtin kind surely have no such key or attribute."""
-    made = get_origin(kind) or kind
-    if not isinstance(made, type) or issubclass(made, Mapping) or unknown(kind):
+    made = _class_of(kind)
+    if made is None or issubclass(made, Mapping):
         return False
-    return made.__module__ == "builtins" and not hasattr(made, part)
+    return (made.__module__ == "builtins" or made in NUMBERS) and not hasattr(made, part)
