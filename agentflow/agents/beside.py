@@ -16,10 +16,15 @@ from agentflow.messages.message import Message
 if TYPE_CHECKING:
     from agentflow.run.context import NodeContext
 
-__all__ = ["BESIDE", "passing"]
+__all__ = ["BESIDE", "judging_id", "passing"]
 
 BESIDE: Final = "guardrails"
 """The name of the branch."""
+
+
+def judging_id(workflow_id: str) -> str:
+    """The id of the run of the branch, inside of that of the agent's workflow. There is one: what it has let pass is handed out."""
+    return f"{workflow_id}/work#1[{BESIDE}]"
 
 
 class BesideState(TypedDict):

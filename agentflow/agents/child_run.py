@@ -79,6 +79,11 @@ class ChildSink:
         """Say what chunks pass."""
         self._filter = filter
 
+    def release(self) -> None:
+        """Hand on what is held, and everything after it."""
+        if self._filter is not None:
+            self._filter.release()
+
     async def send(self, chunk: Any) -> None:
         """Hand a chunk on, if it passes."""
         passed = chunk if self._filter is None else await self._filter.take(chunk)
@@ -87,6 +92,8 @@ class ChildSink:
 
     async def tell(self, event: Any) -> None:
         """Hand an event on, with the path of whoever it comes from."""
+        if self._filter is not None:
+            await self._filter.released()
         below = event.path if isinstance(event, SubAgentEvent) else ()
         inner = event.event if isinstance(event, SubAgentEvent) else event
         await self._parent.tell(SubAgentEvent(path=(self._name, *below), event=inner))

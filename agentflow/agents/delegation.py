@@ -214,8 +214,9 @@ async def _run_below(
     view = CallView(run=run, run_id=frame.id)
     messages = as_messages(input)
     if sink is not None:
-        sink.open(ChunkFilter(profile.middlewares, profile.guardrails, view))
         await sink.tell(StartEvent(run_id=frame.id, response_id=message_id(frame.id, 1)))
+        workflow_id = f"{frame.id}/{agent.id}#1"
+        sink.open(ChunkFilter(profile.middlewares, profile.guardrails, view, workflow_id))
     if profile.hooks:
         await ctx.once(f"start:{name}", lambda: notify(profile.hooks, "on_start", view))
     result: TextResult | None = None
@@ -229,6 +230,9 @@ async def _run_below(
     finally:
         with anyio.CancelScope(shield=True):
             await tell_end(profile.hooks, view, messages, result, error, frame.ledger)
+    if sink is not None:
+        # Nobody waits any more for what was held: its end is told in any case.
+        sink.release()
     if result is None:
         assert error is not None
         if sink is not None and not ctx.signal.fired:

@@ -98,34 +98,27 @@ class _LogSink:
         self._log = log
         self._caller = caller
         self._filter: ChunkFilter | None = None
-        self._held: anyio.Event | None = None
 
-    def open(self, filter: ChunkFilter, *, held: bool) -> None:
-        """Say what chunks pass, and whether everything is held until somebody releases it."""
+    def open(self, filter: ChunkFilter) -> None:
+        """Say what chunks pass."""
         self._filter = filter
-        self._held = anyio.Event() if held else None
 
     def release(self) -> None:
         """Let out what is held, and everything after it."""
-        if self._held is not None:
-            self._held.set()
+        if self._filter is not None:
+            self._filter.release()
 
     async def send(self, chunk: Any) -> None:
-        passed = await self._passed(chunk)
+        passed = chunk if self._filter is None else await self._filter.take(chunk)
         if passed is None:
             return
         if self._caller is not None:
             await self._caller.send(passed)
         await self._log.put(passed)
 
-    async def _passed(self, chunk: Any) -> Any | None:
-        if self._held is not None:
-            await self._held.wait()
-        return chunk if self._filter is None else await self._filter.take(chunk)
-
     async def tell(self, event: Any) -> None:
-        if self._held is not None:
-            await self._held.wait()
+        if self._filter is not None:
+            await self._filter.released()
         await self._log.put(event)
 
     @property
@@ -199,10 +192,7 @@ class AgentStream:
     def _attach(self, sink: _LogSink, call: AgentCall) -> None:
         """Have what a call says filtered by those who have a say in it, and what it begins owned by this stream."""
         profile = call.profile
-        sink.open(
-            ChunkFilter(profile.middlewares, profile.guardrails, call.view),
-            held=profile.judges_beside,
-        )
+        sink.open(ChunkFilter(profile.middlewares, profile.guardrails, call.view))
         self._tasks_begun().own(call.run)
 
     def _response_id(self, call: AgentCall) -> str:

@@ -16,6 +16,8 @@ import anyio
 
 from agentflow.agents.call_end import own_error, tell_end
 from agentflow.agents.call_view import CallView
+from agentflow.agents.caller_sink import CallerSink
+from agentflow.agents.chunk_filter import ChunkFilter
 from agentflow.agents.hooks import notify
 from agentflow.agents.memory.owner import RESERVED, owner_of
 from agentflow.agents.option_check import check_options
@@ -26,7 +28,7 @@ from agentflow.agents.result import TextResult
 from agentflow.graph.contract import contract_error
 from agentflow.messages.message import Message, as_messages
 from agentflow.run.attach import ATTACHED
-from agentflow.run.options import RunOptions
+from agentflow.run.options import RunOptions, check_options as check_run_options
 
 if TYPE_CHECKING:
     from agentflow.agents.agent import Agent
@@ -165,6 +167,7 @@ async def opened(
     apart = _OF_THE_RUN.union(RESERVED)
     profile = agent.profile.over({n: v for n, v in options.items() if n not in apart})
     profile = with_registered(profile, agent)
+    check_run_options({"sink": given.get("sink")})
     if sink is not None:
         given["sink"] = sink
         if profile.output is not None:
@@ -194,8 +197,14 @@ async def opened(
     if begin is not None and profile.memory is not None:
         # What goes on has the memory that it began with, whoever lets it go on.
         begin["owner"] = owner_of(given.get("identity"), context, options)
+    caller = None
+    if sink is None and given.get("sink") is not None:
+        given["sink"] = caller = CallerSink(given["sink"])
     run = engine.call(begin, given, answers=answers)
-    return AgentCall(profile, engine, run, messages, is_own, goes_on=answers is not ATTACHED)
+    call = AgentCall(profile, engine, run, messages, is_own, goes_on=answers is not ATTACHED)
+    if caller is not None:
+        caller.open(ChunkFilter(profile.middlewares, profile.guardrails, call.view))
+    return call
 
 
 def context_of(agent: Agent, profile: Profile, given: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -72,6 +72,7 @@ class Journal:
         self._turn = Turn()
         self._broken: StoreError | None = None
         self._visits: dict[str, deque[dict[str, Any]]] = {}
+        self._gone: set[str] = set()
         self._begun: dict[str, _Begun] = {}
         self._waiting: dict[str, VisitRecord] = {}
         self._held: list[tuple[str, str]] = []
@@ -200,7 +201,14 @@ class Journal:
 
     def visits_of(self, frame: str) -> deque[dict[str, Any]] | None:
         """The recorded visits of a frame that are still to be gone through, if there are any."""
-        return self._visits.pop(frame, None)
+        found = self._visits.pop(frame, None)
+        if found:
+            self._gone.add(frame)
+        return found
+
+    def went_through(self, frame: str) -> bool:
+        """Whether visits of a frame were recorded when the run was claimed here, gone through by now or not."""
+        return frame in self._gone or frame in self._visits
 
     def began(self, place: str) -> bool:
         """Whether a frame or a visit had begun, and had not ended, when the run was claimed here."""
