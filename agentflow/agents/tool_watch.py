@@ -11,6 +11,7 @@ from agentflow.agents.call_view import CallView
 from agentflow.agents.guardrails import Guardrail, GuardrailBlocked, JudgedCall, judge
 from agentflow.agents.hooks import Hooks, ToolEnd, ToolStart, notify
 from agentflow.errors import ToolDenied
+from agentflow.run.decide import Suspend
 from agentflow.run.ports import Receipt, ToolSource
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ class _WatchedCalls:
         self, tool_id: str, input: Mapping[str, Any] | None = None, *, call_id: str | None = None
     ) -> Receipt:
         permit = await self.prepare(tool_id, input, call_id=call_id)
-        return await self.perform(await self._tools.approve(permit))
+        return await self.perform(await self.approve(permit))
 
     async def prepare(
         self, tool_id: str, input: Mapping[str, Any] | None, *, call_id: str | None
@@ -95,17 +96,36 @@ class _WatchedCalls:
             await self._judge("tool_input", JudgedCall(tool=tool_id, input=permit.input))
         return permit
 
+    async def approve(self, permit: Any) -> Any:
+        approved = await self._tools.approve(permit)
+        if approved is not permit:
+            # Whoever agrees may change the arguments, but not what passes.
+            await self._judge("tool_input", JudgedCall(tool=approved.tool.id, input=approved.input))
+        return approved
+
     async def perform(self, permit: Any, **options: Any) -> Receipt:
         view, id = CallView.of(self._ctx), permit.tool.id
         # What was made before is not made again, so nobody is told of it again.
         hooks = () if self._is_settled(permit) else self._hooks
         start = ToolStart(tool=id, call_id=permit.call_id, input=permit.input)
-        await notify(hooks, "on_tool_start", start, view)
+
+        async def tell_start() -> None:
+            await notify(hooks, "on_tool_start", start, view)
+
+        if hooks:
+            # A call that waits for an answer is gone through again, and was told of before.
+            await self._ctx.once(f"on_tool_start:{permit.key}", tell_start)
         try:
             receipt: Receipt = await self._tools.perform(permit, **options)
             judged = JudgedCall(tool=id, input=permit.input, output=receipt.value)
             await self._judge("tool_output", judged)
+        except Suspend:
+            # It has not ended.
+            raise
         except BaseException as error:
+            if self._ctx.run.parting is not None:
+                # Nor has this one: it is made again when the run goes on.
+                raise
             end = ToolEnd(tool=id, call_id=permit.call_id, error=error)
             with anyio.CancelScope(shield=True):
                 await notify(hooks, "on_tool_end", end, view)

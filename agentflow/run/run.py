@@ -54,8 +54,7 @@ class Run(Generic[R]):
 
     Attributes:
         id: The run id.
-        status: `running`, then one of the three ends `completed`, `failed` and `cancelled`; a durable run may also stop as
-            `suspended` or `interrupted`, and go on later.
+        status: `running`, then `completed`, `failed` or `cancelled`; a durable run may stop as `suspended` or `interrupted`.
         ledger: What was spent and what is left.
         context: The caller's own map.
         requests: What the run waits for, if it is suspended.
@@ -64,14 +63,15 @@ class Run(Generic[R]):
         deps: The live objects given to the run.
         models: The engine's models as they were when the run was made.
         supplied: The private fields that are supplied again to a run that goes on.
+        parting: Why a durable run is about to be left `interrupted`; what is under way in it has not ended.
     """
 
     # With slots, because Python shares no table of names among objects with more than thirty of them.
     __slots__ = (
         *("__weakref__", "bus", "clock", "context", "deps", "due", "engine", "id", "identity"),
-        *("journal", "ledger", "loop", "models", "monotonic", "pause_at", "requests", "signal"),
-        *("sink", "status", "supplied", "thread", "_answers", "_began", "_error", "_frame"),
-        *("_input", "_interrupted", "_leaving", "_left", "_observers", "_overtime", "_parting"),
+        *("journal", "ledger", "loop", "models", "monotonic", "parting", "pause_at", "requests"),
+        *("signal", "sink", "status", "supplied", "thread", "_answers", "_began", "_error"),
+        *("_frame", "_input", "_interrupted", "_leaving", "_left", "_observers", "_overtime"),
         *("_plan", "_private", "_read", "_settled", "_settling", "_task", "_value", "_variables"),
         "_watchers",
     )
@@ -124,7 +124,7 @@ class Run(Generic[R]):
         self._task: Detached | None = None
         self._watchers: list[Detached] = []
         self._overtime: BudgetExceeded | None = None
-        self._parting: object = None
+        self.parting: object = None
         self._leaving: object = None
         self.requests: tuple[Request, ...] = ()
         self.due: datetime | None = None
@@ -211,7 +211,7 @@ class Run(Generic[R]):
         assert self._settled is not None
         if not self._settled.opened:
             if self.engine.store is not None and not self.signal.fired:
-                self._parting = reason
+                self.parting = reason
             self.cancel(reason)
             with anyio.CancelScope(shield=True):
                 await self._settled.wait()
@@ -260,7 +260,7 @@ class Run(Generic[R]):
         if allowed is not None and self.seconds > allowed:
             self._run_over(allowed)
         if self._leaving is not None and not self.signal.fired:
-            self._parting = self._leaving
+            self.parting = self._leaving
             self.cancel(self._leaving)
         if self.signal.cancelled:
             raise RunCancelled(self.signal.reason)
@@ -384,8 +384,8 @@ class Run(Generic[R]):
         if self._overtime is not None and self.signal.reason is self._overtime:
             return Ending(error=self._overtime)
         if self.signal.fired:
-            if self._parting is not None:
-                reason = f"run {self.id} was stopped at its last record: {self._parting}"
+            if self.parting is not None:
+                reason = f"run {self.id} was stopped at its last record: {self.parting}"
                 return Ending(error=RunInterrupted(reason))
             return cancelled(self.signal.reason, self._error)
         durable = self.engine.store is not None

@@ -7,7 +7,7 @@ from typing import Any
 import anyio
 import pytest
 
-from agentflow import Agent, BudgetExceeded, RunCancelled, tool
+from agentflow import Agent, BudgetExceeded, RunCancelled, RunSuspended, tool
 from agentflow.agents import (
     Block,
     FinishEvent,
@@ -337,3 +337,26 @@ async def test_a_cancel_is_no_verdict() -> None:
         await agent(scripted("ok"), guardrails=[Guardrail(input=judge)]).generate_text(
             "go", signal=signal
         )
+
+
+async def test_arguments_that_an_approver_has_changed_are_judged_too() -> None:
+    paid: list[int] = []
+
+    @tool(needs_approval=True)
+    async def pay(amount: int) -> str:
+        """Pay."""
+        paid.append(amount)
+        return "paid"
+
+    small = Guardrail(tool_input=lambda call, view: call.input["amount"] <= 100)
+    model = scripted(call("pay", amount=5), "ok")
+    async with agent(model, pay, guardrails=[small], store="memory:") as asked:
+        with pytest.raises(RunSuspended) as waits:
+            await asked.generate_text("go", run_id="r")
+        (request,) = waits.value.requests
+        changed = {"approved": True, "arguments": {"amount": 500}}
+        result = await asked.resume("r", {request.id: changed})
+    assert paid == []
+    (told,) = result.messages[2].tool_results
+    assert told.is_error
+    assert "blocked the tool input" in told.content

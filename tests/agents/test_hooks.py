@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import anyio
@@ -15,6 +16,7 @@ from agentflow import (
     ModelUnavailable,
     RunCancelled,
     RunSuspended,
+    ToolContext,
     tool,
 )
 from agentflow.agents import Fallback, Hooks, Middleware, TriedAgain
@@ -22,6 +24,7 @@ from agentflow.messages import Message, TextPart, assistant, tool_result, user
 from agentflow.messages.part import ReasoningPart, ToolCall
 from agentflow.mock import MockModel, Rule, call, calls
 from agentflow.models import Model, Retries
+from agentflow.stores.memory import MemoryStore
 from tests.agents.kit import assert_valid, look, roles, scripted
 from tests.models.kit import Endless
 
@@ -331,6 +334,64 @@ async def test_a_call_that_waits_for_a_person_has_not_ended_until_it_has() -> No
     assert log.starts == 1
     assert made == ["look", "pay"]
     assert log.steps == [1, 2]
+
+
+@pytest.mark.parametrize("who", ["tool", "sub-agent"])
+async def test_a_tool_call_that_waits_inside_is_told_to_begin_and_to_end_once(who: str) -> None:
+    log: list[tuple[str, str]] = []
+
+    @tool(needs_approval=True)
+    async def pay() -> str:
+        return "paid"
+
+    @tool
+    async def ask(ctx: ToolContext) -> str:
+        return str(await ctx.node.suspend("may", "May I?"))
+
+    hooks = Hooks(
+        on_tool_start=lambda start, view: log.append(("start", start.tool)),
+        on_tool_end=lambda end, view: log.append(("end", end.tool)),
+    )
+    paying = MockModel([Rule(turn=1, reply=call("pay")), Rule(reply="It is paid.")])
+    sub = Agent("payer", model=paying, tools=[pay], description="Pays.")
+    name = "ask" if who == "tool" else "ask_payer"
+    asking = call(name) if who == "tool" else call(name, task="x")
+    model = MockModel([Rule(turn=1, reply=asking), Rule(reply="ok")])
+    async with agent(model, ask, sub.as_tool(), hooks=hooks, store="memory:") as asked:
+        with pytest.raises(RunSuspended):
+            await asked.generate_text("go", run_id="r")
+        assert log == [("start", name)]
+        await asked.resume("r", True)
+    assert log == [("start", name), ("end", name)]
+
+
+async def test_a_tool_call_that_is_left_and_goes_on_is_told_to_begin_and_to_end_once() -> None:
+    log: list[str] = []
+    begun: list[str] = []
+
+    @tool
+    async def wait() -> str:
+        begun.append("wait")
+        if len(begun) == 1:
+            await anyio.sleep_forever()
+        return "done"
+
+    hooks = Hooks(
+        on_tool_start=lambda start, view: log.append("start"),
+        on_tool_end=lambda end, view: log.append("end"),
+    )
+    model, store = scripted(call("wait"), "ok"), MemoryStore()
+    async with (
+        agent(model, wait, hooks=hooks, store=store) as asked,
+        anyio.create_task_group() as group,
+    ):
+        group.start_soon(partial(asked.generate_text, "go", run_id="r"))
+        while not begun:
+            await anyio.wait_all_tasks_blocked()
+        group.cancel_scope.cancel()
+    async with agent(model, wait, hooks=hooks, store=store) as asked:
+        assert (await asked.generate_text("go", run_id="r")).text == "ok"
+    assert log == ["start", "end"]
 
 
 async def test_hooks_of_a_call_are_told_after_those_of_the_agent() -> None:
