@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from agentflow.agents.step_plan import StepPlan
 from agentflow.messages.message import Message, system
+from agentflow.messages.sanitising import prompted
 
 __all__ = ["StepRequest"]
 
@@ -37,10 +38,12 @@ class StepRequest:
         first = self.told if plan.instructions is None else (system(plan.instructions),)
         last = () if not feedback else (system(feedback, provenance="notice"),)
         added = plan.contributions
-        return [
+        asked = [
             *first,
             *(message for message in added if message.role == "system"),
             *last,
             *conversation,
             *(message for message in added if message.role != "system"),
         ]
+        # The conversation has been seen to; what is contributed may have the role of an answer.
+        return prompted(asked) if added else asked

@@ -33,9 +33,10 @@ class StepPlan:
         max_output_tokens: How long the answer may be.
         parameters: Whatever else the provider understands, by name; merged into those of the loop at every depth.
         contributions: Messages for this request only: system texts after the instructions, others after the conversation.
+            Their provenance is `contributed`, whatever their role.
 
     Raises:
-        ContractError: A contribution claims to come from the model or from a tool.
+        ContractError: A contribution claims to come from the model or from a tool, or calls something.
         TypeError: `tools` is one text.
     """
 
@@ -73,10 +74,15 @@ class StepPlan:
 def _contributed(given: Iterable[Message]) -> tuple[Message, ...]:
     messages = as_messages(given)
     for message in messages:
-        if message.role not in ("system", "user") or message.tool_calls or message.tool_results:
+        if message.role == "tool" or message.tool_calls or message.tool_results:
             raise ContractError(
-                f"a step plan contributes a message of role {message.role!r}: only system(…) and user(…) can be contributed, "
-                f"for nobody but the model and the tools speaks for them"
+                f"a step plan contributes a tool call or its result, in a message of role {message.role!r}: nobody but the "
+                f"model and the tools speaks for them"
+            )
+        if message.provenance in ("model", "tool"):
+            raise ContractError(
+                f"a step plan contributes a message of role {message.role!r} whose provenance is {message.provenance!r}: nobody "
+                f"but the model and the tools speaks for them; give it provenance='contributed'"
             )
     return tuple(
         message

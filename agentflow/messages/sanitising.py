@@ -19,7 +19,7 @@ from agentflow.messages.message import Message, user
 from agentflow.messages.pairing import pairing_of
 from agentflow.messages.part import FilePart, Part, ReasoningPart, TextPart, ToolCall, ToolResult
 
-__all__ = ["Repair", "RepairKind", "Sanitised", "sanitise", "strip_dangling_reasoning"]
+__all__ = ["Repair", "RepairKind", "Sanitised", "prompted", "sanitise", "strip_dangling_reasoning"]
 
 RepairKind = Literal[
     "call_dropped",
@@ -108,6 +108,12 @@ def strip_dangling_reasoning(messages: Iterable[Message]) -> tuple[Message, ...]
         for message in messages
         if (stripped := _stripped(message)).content or not message.content
     )
+
+
+def prompted(messages: Sequence[Message]) -> list[Message]:
+    """The messages, with a short word of the host after them if they end with an answer."""
+    answered = bool(messages) and messages[-1].role == "assistant"
+    return [*messages, _PROMPT] if answered else list(messages)
 
 
 def _stripped(message: Message) -> Message:
