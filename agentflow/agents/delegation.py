@@ -21,6 +21,7 @@ from agentflow.agents.permission import Asked, permit
 from agentflow.agents.registration import with_registered
 from agentflow.agents.result import TextResult
 from agentflow.agents.step import Step, message_id, steps_of
+from agentflow.agents.trunk import check_context
 from agentflow.errors import (
     AgentflowError,
     BudgetExceeded,
@@ -202,6 +203,7 @@ async def _run_below(
     for key, value in agent.context.items():
         if key not in ctx.context:
             ctx.context[key] = copy.deepcopy(value)
+    check_context(agent, profile, ctx.context)
     asked = Asked(agent=agent.name, identity=ctx.identity, context=ctx.context, run_id=ctx.run_id)
     await permit(profile.permission, asked)
     takes_events = getattr(ctx.run.sink, "tell", None) is not None

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from agentflow.run.ports import Sink
     from agentflow.run.run import Run
 
-__all__ = ["AgentCall", "context_of", "opened"]
+__all__ = ["AgentCall", "check_context", "context_of", "opened"]
 
 _OF_THE_RUN: Final = frozenset(RunOptions.__annotations__)
 
@@ -214,12 +214,21 @@ def context_of(agent: Agent, profile: Profile, given: Mapping[str, Any] | None) 
         ContractError: It is not what the agent asks for.
     """
     context = overlaid(copy.deepcopy(dict(agent.context)), {} if given is None else given)
+    check_context(agent, profile, context)
+    return context
+
+
+def check_context(agent: Agent, profile: Profile, context: Mapping[str, Any]) -> None:
+    """Refuse a context that is not what the agent asks for.
+
+    Raises:
+        ContractError: It is not.
+    """
     if profile.context_type is None:
-        return context
+        return
     from agentflow.graph.contract import Contract
 
     try:
         Contract(profile.context_type).validate(context)
     except Exception as error:
         raise contract_error(f"the context of agent {agent.name!r}", context, error) from error
-    return context

@@ -118,6 +118,27 @@ async def test_the_context_is_one_map_and_the_parents_values_stay() -> None:
     assert below.context == {"k": 2, "j": [3]}
 
 
+@pytest.mark.rule("R192")
+async def test_a_sub_agent_that_asks_for_another_context_is_not_run() -> None:
+    class Customer(TypedDict):
+        tier: str
+
+    below = scripted("ok", "ok")
+    sub = helper(
+        below, context_type=Customer, permission=lambda asked: asked.context["tier"] == "x"
+    )
+    asked = boss(scripted(ask("research"), "ok"), sub)
+    result = await asked.generate_text("go", context={"tier": 3})
+    (told,) = result.messages[2].tool_results
+    assert told.is_error
+    assert "the context of agent 'research': tier" in told.content
+    assert not below.requests
+    result = await boss(scripted(ask("research"), "ok"), sub).generate_text(
+        "go", context={"tier": "x"}
+    )
+    assert not result.messages[2].tool_results[0].is_error
+
+
 @pytest.mark.rule("R028")
 async def test_what_a_sub_agent_says_is_in_its_own_conversation() -> None:
     below = scripted(call("look"), "the answer")
