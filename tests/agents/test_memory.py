@@ -12,11 +12,11 @@ import pytest
 from agentflow import Agent, ContractError, ModelError, RunSuspended, define_workflow, route, tool
 from agentflow.agents import AgentDenied, Guardrail, GuardrailBlocked, Middleware
 from agentflow.agents.memory import InMemoryHistory, Memory, Thread, Turn
-from agentflow.messages import Message, MessageList, user
+from agentflow.messages import Message, MessageList, ToolCall, assistant, tool_result, user
 from agentflow.mock import MockModel, MockRequest, Rule, call
 from agentflow.stores.memory import MemoryStore
 from agentflow.testing import FactRecorder
-from tests.agents.kit import look, scripted
+from tests.agents.kit import assert_valid, look, scripted
 
 
 class Asked(TypedDict, total=False):
@@ -232,6 +232,19 @@ async def test_the_history_grows_by_input_and_response_alone() -> None:
     assert (await texts(history))[1:] == [["two", "again"]]
     (_, second) = await history.load(U1, last=9)
     assert [m.provenance for m in second.messages] == ["input", "model"]
+
+
+async def test_a_result_whose_call_has_the_id_of_a_remembered_one_is_no_repetition() -> None:
+    history = InMemoryHistory()
+    asked = agent(history, scripted(call("look"), "seen", "again"), look)
+    first = await asked.generate_text("one", **MINE)
+    (made,) = first.tool_calls
+    # Some servers number the calls of each conversation anew, so what was said elsewhere has the same id.
+    other = ToolCall(made.id, "look", {"at": 5})
+    said = [user("two"), assistant(tool_calls=[other]), tool_result(other, "5"), user("so?")]
+    result = await asked.generate_text([*first.messages, *said], **MINE)
+    assert_valid(result.messages)
+    assert (await texts(history))[1:] == [["two", "look", "5", "so?", "again"]]
 
 
 @pytest.mark.rule("R071")

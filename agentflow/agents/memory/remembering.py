@@ -93,13 +93,16 @@ def _besides(recalled: Sequence[Message], asked: Iterable[Message]) -> list[Mess
     """What is asked and not recalled: a caller may give the conversation once more that the memory has kept."""
     ids = {message.id for message in recalled}
     answered = {result.call_id for message in recalled for result in message.tool_results}
-    return [
-        message
-        for message in asked
-        if message.id not in ids
-        # Results have no names of their own.
-        and not any(result.call_id in answered for result in message.tool_results)
-    ]
+    found: list[Message] = []
+    for message in asked:
+        called = {call.id for call in message.tool_calls}
+        if message.id in ids:
+            answered |= called
+        elif not any(result.call_id in answered for result in message.tool_results):
+            # Results have no names of their own, and some servers number the calls of each answer anew.
+            answered -= called
+            found.append(message)
+    return found
 
 
 async def _recalled(
