@@ -12,6 +12,7 @@ from agentflow.agents.hooks import prepared
 from agentflow.agents.loop_state import LoopState, steps_so_far
 from agentflow.agents.memory.working import INTERNAL
 from agentflow.agents.middleware import Middleware, handled_once, seen_by
+from agentflow.agents.middleware_span import spanned
 from agentflow.agents.model_tries import told_of_tries
 from agentflow.agents.pending_request import committed, dispatched
 from agentflow.agents.progress import note_progress
@@ -131,7 +132,9 @@ def _as_prepare(at: int, middleware: Middleware, ctx: NodeContext) -> PrepareSte
     async def prepare(step: StepContext) -> StepPlan | None:
         assert middleware.step is not None
         seen = seen_by(at, middleware, CallView.of(ctx))
-        plan: StepPlan | None = await handled_once(middleware.step, step, seen)
+        with spanned(ctx, at, middleware, "step", step.messages) as tell:
+            plan: StepPlan | None = await handled_once(middleware.step, step, seen)
+            tell(plan)
         return plan
 
     return prepare

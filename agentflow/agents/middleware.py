@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, get_args
 
 from agentflow.agents.call_view import CallView
+from agentflow.agents.middleware_span import spanned
 from agentflow.agents.record import as_record
 from agentflow.errors import AgentflowError
-from agentflow.run.effects import emit
 
 if TYPE_CHECKING:
     from agentflow.run.context import NodeContext
@@ -222,14 +222,7 @@ async def rewritten(
         handler = getattr(middleware, boundary)
         if handler is None:
             continue
-        told = {"middleware": middleware.name, "boundary": boundary}
-        emit(ctx, "middleware.started", data=told)
-        try:
-            after = await handled(handler, value, seen_by(at, middleware, view))
-        except Exception as error:
-            failure = {"error": type(error).__name__, "message": str(error)}
-            emit(ctx, "middleware.failed", data=told | failure)
-            raise
-        emit(ctx, "middleware.completed", data=told, content={"before": value, "after": after})
-        value = after
+        with spanned(ctx, at, middleware, boundary, value) as tell:
+            value = await handled(handler, value, seen_by(at, middleware, view))
+            tell(value)
     return value

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentflow.agents.call_view import CallView
 from agentflow.agents.middleware import Middleware, handled_once, seen_by
+from agentflow.agents.middleware_span import spanned
 from agentflow.agents.sendable import check_sendable
 from agentflow.agents.setup import LoopSetup
 from agentflow.errors import ContractError
@@ -80,11 +81,13 @@ async def dispatched(
     inner: Send = counted
     view = CallView.of(ctx)
     for at, middleware in reversed(around):
-        inner = _inside(at, middleware, step, inner, view)
+        inner = _inside(ctx, at, middleware, step, inner, view)
     return await inner(messages)
 
 
-def _inside(at: int, middleware: Middleware, step: int, send: Send, view: CallView) -> Send:
+def _inside(
+    ctx: NodeContext, at: int, middleware: Middleware, step: int, send: Send, view: CallView
+) -> Send:
     async def take(messages: Sequence[Message]) -> Message:
         assert middleware.request is not None
         answers: list[Message] = []
@@ -94,12 +97,14 @@ def _inside(at: int, middleware: Middleware, step: int, send: Send, view: CallVi
             return answers[-1]
 
         request = PendingRequest(messages=tuple(messages), step=step, _send=sent)
-        given = await handled_once(middleware.request, request, seen_by(at, middleware, view))
-        answer = _answer(given, middleware, "request")
-        if not answers and answer.provenance == "model":
-            answer = replace(answer, provenance="contributed")
-        # An answer that nobody has sent for says something, and calls nothing.
-        _check_calls(answer, middleware, (*answers, assistant()))
+        with spanned(ctx, at, middleware, "request", request.messages) as tell:
+            given = await handled_once(middleware.request, request, seen_by(at, middleware, view))
+            answer = _answer(given, middleware, "request")
+            if not answers and answer.provenance == "model":
+                answer = replace(answer, provenance="contributed")
+            # An answer that nobody has sent for says something, and calls nothing.
+            _check_calls(answer, middleware, (*answers, assistant()))
+            tell(answer)
         return answer
 
     return take
@@ -113,13 +118,14 @@ async def committed(setup: LoopSetup, ctx: NodeContext, said: Message) -> Messag
     """
     for at, middleware in enumerate(setup.middlewares):
         if middleware.commit is not None:
-            given = await handled_once(
-                middleware.commit, said, seen_by(at, middleware, CallView.of(ctx))
-            )
-            if isinstance(given, str):
-                given = saying(said, given)
-            answer = _answer(given, middleware, "commit")
-            _check_calls(answer, middleware, (said,))
+            with spanned(ctx, at, middleware, "commit", said) as tell:
+                seen = seen_by(at, middleware, CallView.of(ctx))
+                given = await handled_once(middleware.commit, said, seen)
+                if isinstance(given, str):
+                    given = saying(said, given)
+                answer = _answer(given, middleware, "commit")
+                _check_calls(answer, middleware, (said,))
+                tell(answer)
             said = answer
     return said
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from agentflow.agents.call_view import CallView
 from agentflow.agents.loop_result import LoopResult
 from agentflow.agents.middleware import Middleware, handled_once, seen_by
+from agentflow.agents.middleware_span import spanned
 from agentflow.agents.setup import LoopSetup, setup_in_force
 from agentflow.errors import ContractError
 from agentflow.graph.kinds import Kind
@@ -85,11 +86,12 @@ async def _taken(
     proceed = work
     for at, middleware in reversed(list(enumerate(setup.middlewares))):
         if middleware.turn is not None:
-            proceed = _inside(at, middleware, messages, proceed, view)
+            proceed = _inside(ctx, at, middleware, messages, proceed, view)
     return await proceed()
 
 
 def _inside(
+    ctx: NodeContext,
     at: int,
     middleware: Middleware,
     messages: tuple[Message, ...],
@@ -99,14 +101,16 @@ def _inside(
     async def take() -> LoopResult:
         assert middleware.turn is not None
         turn = PendingTurn(messages=messages, proceed=proceed)
-        given = await handled_once(middleware.turn, turn, seen_by(at, middleware, view))
-        if isinstance(given, str):
-            return _answered(messages, given)
-        if not isinstance(given, LoopResult):
-            raise ContractError(
-                f"middleware {middleware.name!r} gave {type(given).__name__} for a turn; it gives what "
-                f"'await turn.proceed()' gave, or a text in its place"
-            )
+        with spanned(ctx, at, middleware, "turn", messages) as tell:
+            given = await handled_once(middleware.turn, turn, seen_by(at, middleware, view))
+            if isinstance(given, str):
+                given = _answered(messages, given)
+            if not isinstance(given, LoopResult):
+                raise ContractError(
+                    f"middleware {middleware.name!r} gave {type(given).__name__} for a turn; it gives what "
+                    f"'await turn.proceed()' gave, or a text in its place"
+                )
+            tell(given.text)
         return given
 
     return take

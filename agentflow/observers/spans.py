@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from opentelemetry import trace
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, TracerProvider
@@ -26,7 +26,7 @@ _NOTED: Final = frozenset({"node.retried", "model.retried", "tool.repeated", "li
 
 
 class SpanTree:
-    """An observer that makes a span of every run, with one below it for each visit of a node and each model and tool call.
+    """An observer that makes a span of every run, and one below it for each visit, model call, tool call and middleware.
 
     Give one to `observers`; it serves any number of runs. `agentflow.status` tells how each span ended: `completed`, `failed`,
     `cancelled`, `interrupted`, or `waiting` where it waits for an answer or a time. A visit has one span, also when it waits: what
@@ -34,16 +34,28 @@ class SpanTree:
 
     Args:
         provider: Who makes the tracer; default: the global one.
+        record: `metadata` alone, because what was said is for nobody's traces; or `content` too, which is the value before and
+            after each middleware, as text.
     """
 
-    def __init__(self, provider: TracerProvider | None = None) -> None:
+    def __init__(
+        self,
+        provider: TracerProvider | None = None,
+        *,
+        record: Literal["metadata", "content"] = "metadata",
+    ) -> None:
+        if record not in ("metadata", "content"):
+            raise ValueError(f"record={record!r}: it is 'metadata' or 'content'")
         self._tracer = trace.get_tracer("agentflow", tracer_provider=provider)
+        self._record = record
         self._open: dict[_Key, Span] = {}
         self._waiting: dict[_Key, Span] = {}
 
     def accepts(self, kind: str, content: bool) -> bool:
-        """All metadata, and no content: what was said is for nobody's traces."""
-        return not content and kind != "model.chunk"
+        """All metadata, and of content what was asked for."""
+        if content:
+            return self._record == "content" and kind == "middleware.completed"
+        return kind != "model.chunk"
 
     def span_of(self, run_id: str) -> Span:
         """The span of a run that is under way, to be given attributes; one that records nothing if there is none."""
@@ -60,13 +72,16 @@ class SpanTree:
                 self._end(_node(fact), "completed", fact)
             case "node.failed":
                 self._end(_node(fact), "failed", fact)
-            case "model.started" | "tool.started" if _call(fact) not in self._open:
+            case "middleware.started" | "model.started" | "tool.started" if (
+                _call(fact) not in self._open
+            ):
                 what = fact.kind.partition(".")[0]
                 name = f"{what} {fact.data.get(what)}"
-                self._begin(_call(fact), name, fact, self._at(_node(fact)), kind=SpanKind.CLIENT)
-            case "model.completed" | "tool.completed":
+                kind = SpanKind.INTERNAL if what == "middleware" else SpanKind.CLIENT
+                self._begin(_call(fact), name, fact, self._at(_node(fact)), kind=kind)
+            case "middleware.completed" | "model.completed" | "tool.completed":
                 self._end(_call(fact), "completed", fact)
-            case "model.failed" | "tool.failed" if not fact.data.get("again"):
+            case "middleware.failed" | "model.failed" | "tool.failed" if not fact.data.get("again"):
                 self._end(_call(fact), "failed", fact)
             case kind if kind in _ENDS:
                 self._end_run(fact, _ENDS[kind])
@@ -103,6 +118,8 @@ class SpanTree:
         span.set_attribute("agentflow.status", status)
         usage = fact.data.get("usage") or {}
         span.set_attributes({f"gen_ai.usage.{name}": amount for name, amount in usage.items()})
+        for name, value in (fact.content or {}).items():
+            span.set_attribute(f"agentflow.middleware.{name}", str(value))
         if status == "failed":
             error, message = fact.data.get("error"), fact.data.get("message")
             span.set_attribute("error.type", str(error))
@@ -149,6 +166,9 @@ def _node(fact: Fact) -> _Key:
 
 
 def _call(fact: Fact) -> _Key:
+    if fact.kind.startswith("middleware."):
+        where = (fact.data["boundary"], fact.data["place"])
+        return ("middleware", fact.run_id, fact.node_id, fact.visit, *where)
     return ("call", fact.run_id, fact.call_id)
 
 
@@ -160,6 +180,7 @@ def _about(fact: Fact) -> dict[str, Any]:
         "agentflow.node_id": fact.node_id,
         "agentflow.visit": fact.visit,
         "agentflow.round": fact.round,
+        "agentflow.middleware.boundary": fact.data.get("boundary"),
         "gen_ai.request.model": fact.data.get("model"),
         "gen_ai.tool.name": fact.data.get("tool"),
     }

@@ -62,7 +62,7 @@ FACT_KINDS: Final[Mapping[str, str]] = {
     "memory.recalled": "An agent has read what it remembers. Data: `turns`, `messages`.",
     "memory.saved": "A turn became a part of its conversation's history. Data: `messages`.",
     "memory.skipped": "A turn was not kept. Data: `reason`.",
-    "middleware.started": "A middleware took what passed its boundary. Data: `middleware`, `boundary`.",
+    "middleware.started": "A middleware took what passed its boundary. Data: `middleware`, `boundary`, `place` in the list, from 1.",
     "middleware.completed": "It gave what goes on. Data: the same. Content: `before` and `after`.",
     "middleware.failed": "It ended the call or the attempt, or failed. Data: the same, `error`, `message`.",
     "guardrail.judged": "A guardrail gave its verdict. Data: `guardrail`, `boundary`, `passed`, and a `reason` if it blocked.",

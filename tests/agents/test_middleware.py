@@ -214,10 +214,48 @@ async def test_each_middleware_is_told_of_with_the_value_before_and_after() -> N
     )
     await asked.generate_text("go")
     told = recorder.only("middleware.completed")
-    assert told.data == {"middleware": "shout", "boundary": "output"}
+    assert told.data == {"middleware": "shout", "boundary": "output", "place": 1}
     assert told.content == {"before": "ok", "after": "OK"}
     assert blind.only("middleware.completed").content is None
     assert recorder.only("middleware.started").node_id == "review"
+
+
+@pytest.mark.rule("R083")
+@pytest.mark.parametrize(
+    ("boundary", "given", "node"),
+    [
+        ("input", lambda value, ctx: value, "receive"),
+        ("turn", lambda value, ctx: value.proceed(), "work"),
+        ("step", lambda value, ctx: None, "assemble"),
+        ("request", lambda value, ctx: value.send(), "model"),
+        ("commit", lambda value, ctx: value, "model"),
+        ("output", lambda value, ctx: value, "review"),
+    ],
+)
+async def test_a_middleware_is_told_of_at_whichever_boundary_it_stands(
+    boundary: str, given: Any, node: str
+) -> None:
+    def broken(value: Any, ctx: Any) -> Any:
+        raise KeyError("x")
+
+    recorder = FactRecorder(content=True)
+    parts: Any = [{boundary: given}, {boundary: given}]
+    asked = agent(
+        scripted("ok", "ok"), middlewares=[Middleware(**p) for p in parts], observers=[recorder]
+    )
+    await asked.generate_text("go")
+    told = [f for f in recorder.facts if f.kind.startswith("middleware.")]
+    assert {f.node_id for f in told} == {node}
+    assert sorted((f.kind, f.data["place"]) for f in told) == [
+        ("middleware.completed", 1),
+        ("middleware.completed", 2),
+        ("middleware.started", 1),
+        ("middleware.started", 2),
+    ]
+    part: Any = {boundary: broken}
+    with pytest.raises(KeyError):
+        await asked.generate_text("go", middlewares=[Middleware(**part)])
+    assert recorder.data("middleware.failed")[-1]["error"] == "KeyError"
 
 
 @pytest.mark.rule("R016")

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from agentflow import Agent, ModelError, RunSuspended, tool
+from agentflow.agents import Middleware, MiddlewareAborted
 from agentflow.mock import MockModel, Rule, call
 from agentflow.stores.memory import MemoryStore
 from tests.agents.kit import look, scripted
@@ -83,6 +84,43 @@ async def test_a_sub_agent_is_below_the_call_that_has_asked_it(traces: Traces) -
     paths = [traces.path(span) for span in traces.named("model mock")]
     assert ["workflow boss", "node tools"] in [path[:2] for path in paths]
     assert len([span for span in traces.spans if span.parent is None]) == 1
+
+
+@pytest.mark.rule("R083")
+@pytest.mark.parametrize("record", ["metadata", "content"])
+async def test_each_middleware_has_a_span_with_its_values_where_they_are_wanted(
+    traces: Traces, record: Any
+) -> None:
+    def refused(value: Any, ctx: Any) -> Any:
+        ctx.abort("no")
+
+    agent = Agent(
+        "helper",
+        model=scripted("ok", "ok"),
+        middlewares=[
+            Middleware(name="shout", output=lambda value, ctx: value.upper()),
+            Middleware(name="again", request=lambda request, ctx: request.send()),
+        ],
+        observers=[SpanTree(traces.provider, record=record)],
+    )
+    await agent.generate_text("go")
+    (shout,) = traces.named("middleware shout")
+    (again,) = traces.named("middleware again")
+    assert traces.path(shout)[-2:] == ["node review", "middleware shout"]
+    assert traces.path(again)[-2:] == ["node model", "middleware again"]
+    assert shout.attributes["agentflow.middleware.boundary"] == "output"
+    values = [shout.attributes.get(f"agentflow.middleware.{name}") for name in ("before", "after")]
+    assert values == (["ok", "OK"] if record == "content" else [None, None])
+    with pytest.raises(MiddlewareAborted):
+        await agent.generate_text("go", middlewares=[Middleware(name="gate", input=refused)])
+    (gate,) = traces.named("middleware gate")
+    assert gate.status.status_code is StatusCode.ERROR
+
+
+def test_there_is_nothing_else_to_record() -> None:
+    wrong: Any = "everything"
+    with pytest.raises(ValueError, match="everything"):
+        SpanTree(record=wrong)
 
 
 @pytest.mark.case("P140")
