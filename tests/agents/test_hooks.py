@@ -229,6 +229,19 @@ async def test_the_conversation_is_prepared_before_the_instructions_are_there() 
     assert seen == [["go"], ["Be brief.", "go"]]
 
 
+@pytest.mark.rule("R041")
+async def test_a_hook_gets_a_conversation_that_is_repaired_already() -> None:
+    seen: list[list[str]] = []
+
+    def note(messages: list[Message], view: Any) -> None:
+        seen.append(roles(messages))
+
+    orphan = tool_result(ToolCall("lost", "look"), "0")
+    torn = [user("a"), assistant(tool_calls=[ToolCall("c", "look")]), orphan, user("b")]
+    await agent(scripted("ok"), hooks=Hooks(on_prepare_messages=note)).generate_text(torn)
+    assert seen == [["user", "user"]]
+
+
 @pytest.mark.rule("R357", "R035")
 async def test_reasoning_that_a_hook_leaves_dangling_is_not_sent() -> None:
     thought = ReasoningPart("hm", vendor_data={"vendor": "any", "id": "r1"})

@@ -69,7 +69,8 @@ def fine() -> MockModel:
 
 
 def agent(history: InMemoryHistory, model: Any = None, *tools: Any, **options: Any) -> Agent:
-    given = {name: options.pop(name) for name in ("turns", "save", "debounce") if name in options}
+    own = ("turns", "save", "debounce", "recall")
+    given = {name: options.pop(name) for name in own if name in options}
     memory = Memory(history=history, **given)
     return Agent("helper", "Be brief.", model or fine(), tools, memory=memory, **options)
 
@@ -105,6 +106,51 @@ async def test_nothing_is_loaded_without_a_resource() -> None:
     assert "memory.recalled" not in facts.kinds()
     await asked.generate_text("one", **MINE)
     assert history.reads == [U1]
+
+
+@pytest.mark.rule("R037")
+async def test_nothing_is_looked_for_without_a_resource() -> None:
+    searched: list[Any] = []
+
+    class Recall:
+        async def add(self, thread: Thread, turn: Turn) -> None: ...
+
+        async def search(self, resource: str, thread: str | None, text: str) -> Sequence[str]:
+            searched.append(resource)
+            return []
+
+        async def forget(self, resource: str, thread: str | None = None) -> None: ...
+
+    asked = agent(InMemoryHistory(), recall=Recall())
+    await asked.generate_text("one", thread_id="t1")
+    assert searched == []
+    await asked.generate_text("one", **MINE)
+    assert searched == ["u1"]
+
+
+@pytest.mark.rule("R036", "R039")
+async def test_instructions_come_first_then_what_was_wrong_then_what_is_remembered() -> None:
+    def check(text: str, ctx: Any) -> str:
+        if text == "bad":
+            ctx.abort("Do better.", retry=True)
+        return text
+
+    model = scripted("ok", "bad", "good")
+    asked = agent(
+        InMemoryHistory(),
+        model,
+        middlewares=[Middleware(output=check)],
+        max_middleware_retries=1,
+    )
+    await asked.generate_text("one", **MINE)
+    await asked.generate_text("two", **MINE)
+    assert [(m.role, m.text, m.provenance) for m in model.requests[-1].messages] == [
+        ("system", "Be brief.", "contributed"),
+        ("system", "Do better.", "notice"),
+        ("user", "one", "memory"),
+        ("assistant", "ok", "memory"),
+        ("user", "two", "input"),
+    ]
 
 
 @pytest.mark.case("T065")

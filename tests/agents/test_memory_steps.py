@@ -80,6 +80,15 @@ async def test_without_steps_nothing_is_written_before_the_end() -> None:
     assert history.log == ["step 1", "step 2", "step 3", ("append", 6)]
 
 
+@pytest.mark.rule("R070")
+async def test_without_steps_nothing_is_written_of_a_call_that_fails() -> None:
+    history = Told()
+    model = looking(history.log, 2, fail=True)
+    with pytest.raises(ModelError):
+        await agent(history, model, "finish", debounce=0.0).generate_text("go", **MINE)
+    assert history.log == ["step 1", "step 2"]
+
+
 @pytest.mark.rule("R070", "R358")
 async def test_records_that_are_put_off_are_written_together_or_with_the_turn() -> None:
     history = Told()

@@ -230,6 +230,30 @@ async def test_a_cancel_of_the_parent_ends_the_sub_agent_too() -> None:
 
 
 @pytest.mark.rule("R026")
+async def test_a_tool_of_a_sub_agent_is_told_by_its_signal_that_the_parent_is_cancelled() -> None:
+    signal, waits, told = CancelSignal(), anyio.Event(), []
+
+    @tool
+    async def tidy(ctx: ToolContext) -> None:
+        with anyio.CancelScope(shield=True):
+            waits.set()
+            await ctx.signal.wait()
+            told.append(ctx.signal.reason)
+
+    asked = boss(scripted(ask("research")), helper(scripted(call("tidy")), tidy))
+    async with anyio.create_task_group() as group:
+
+        async def cancel() -> None:
+            await waits.wait()
+            signal.cancel("enough")
+
+        group.start_soon(cancel)
+        with pytest.raises(RunCancelled, match="enough"):
+            await asked.generate_text("go", signal=signal)
+    assert told == ["enough"]
+
+
+@pytest.mark.rule("R026")
 async def test_a_cancel_of_the_sub_agent_alone_is_a_failed_task() -> None:
     @tool
     async def give_up(ctx: ToolContext) -> None:
