@@ -16,7 +16,7 @@ from agentflow.agents.delegation import Delegation, run_below
 from agentflow.agents.guarded import guarded
 from agentflow.agents.idle_stream import MOST_TURNS, stream_of
 from agentflow.agents.loop import loop_of
-from agentflow.agents.option_check import check_options
+from agentflow.agents.option_check import check_options, check_own
 from agentflow.agents.options import AgentOptions, CallOptions, Profile, ResumedCallOptions
 from agentflow.agents.result import ObjectResult, TextResult
 from agentflow.agents.stream import AgentStream
@@ -27,7 +27,7 @@ from agentflow.graph.limits import Budget, Uses
 from agentflow.graph.node import Node, node
 from agentflow.run.attach import UNANSWERED
 from agentflow.run.options import check_options as check_run_options
-from agentflow.run.registry import load_store
+from agentflow.run.registry import store_of
 from agentflow.tools.tool import Tool, tool
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class Agent:
         options: See `AgentOptions`.
 
     Raises:
-        TypeError: A model, a tool, a condition or an option is none.
+        TypeError: A model, a tool, a store, a condition or an option is none.
         ValueError: A model's string names nothing that is installed, or two tools have the same id.
         DefinitionError: The options make no loop that could run, such as `max_steps=0`.
     """
@@ -82,9 +82,8 @@ class Agent:
         store: Store | str | None = None,
         **options: Unpack[AgentOptions],
     ) -> None:
-        if not isinstance(name, str):
-            raise TypeError(f"name={name!r}: an agent's name is a text")
-        check_options({"tools": tools, "context": context, "observers": observers})
+        check_own(name=name, description=description, tools=tools, observers=observers)
+        check_options({"context": context, "max_steps": options.get("max_steps")})
         self.name = name
         self.description = description
         self.context: Mapping[str, Any] = {} if context is None else dict(context)
@@ -95,7 +94,7 @@ class Agent:
         self._own = self.profile.setup()
         self._budget = budget
         self._observers = tuple(observers)
-        self._store: Store | None = load_store(store) if isinstance(store, str) else store
+        self._store: Store | None = store_of(store)
         self._workflows: dict[Any, Workflow[LoopResult]] = {}
         self._task: Workflow[LoopResult] | None = None
         # Now, and not with the first call: a model or a tool that cannot be used must not wait to say so.
@@ -330,7 +329,8 @@ class Agent:
         """
         check_run_options({"budget": budget})
         told = description or self.description or f"Hand a task to {self.name}, and get the answer."
-        return tool(Delegation(self, budget), id=id or f"ask_{self.id}", description=told)
+        tool_id = f"ask_{self.id}" if id is None else id
+        return tool(Delegation(self, budget), id=tool_id, description=told)
 
     def as_node(
         self,

@@ -7,10 +7,18 @@ still wait for their result.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from agentflow.errors import ModelError
+from agentflow.graph.argument import (
+    FUNCTION,
+    TEXT,
+    check_arguments,
+    check_fields,
+    or_none,
+    whole,
+)
 from agentflow.graph.limits import Uses
 from agentflow.graph.node import Node, node
 from agentflow.messages.message import Message, system
@@ -37,6 +45,22 @@ _ASK: Final = (
 )
 
 
+_OF_TRIMMING: Final = {"max_chars": whole(0), "keep_recent": whole(0)}
+_OF_A_SUMMARY: Final = {
+    "keep_recent": whole(0),
+    "model": or_none(TEXT),
+    "instructions": TEXT,
+    "max_output_tokens": or_none(whole(1)),
+    "max_chars": or_none(whole(0)),
+}
+_OF_THE_NODE: Final = {
+    "above_chars": whole(0),
+    "compressor": replace(
+        or_none(FUNCTION), told="Summarise(…), Trim(…), or an async function (messages, ctx)"
+    ),
+}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summarise:
     """The recommended compressor: older exchanges become one summary, which a model writes; recent and pinned ones stay.
@@ -51,6 +75,10 @@ class Summarise:
         max_output_tokens: How long the summary may be.
         max_chars: How long the whole may be afterwards: where what stays is longer alone, its longest results of tools are cut;
             default: as long as it is.
+
+    Raises:
+        TypeError: `model` or `instructions` is no text.
+        ValueError: A number is out of range.
     """
 
     keep_recent: int = 6
@@ -58,6 +86,9 @@ class Summarise:
     instructions: str = _ASK
     max_output_tokens: int | None = None
     max_chars: int | None = None
+
+    def __post_init__(self) -> None:
+        check_fields(self, _OF_A_SUMMARY)
 
     async def __call__(self, messages: Sequence[Message], ctx: NodeContext) -> list[Message]:
         leading, talk = split_leading(messages)
@@ -109,10 +140,16 @@ class Trim:
     Args:
         max_chars: How long the conversation may be afterwards.
         keep_recent: How many of the last messages stay at least; exchanges of tool calls and results stay whole.
+
+    Raises:
+        ValueError: One of them is no whole number of at least 0.
     """
 
     max_chars: int = 20_000
     keep_recent: int = 1
+
+    def __post_init__(self) -> None:
+        check_fields(self, _OF_TRIMMING)
 
     async def __call__(self, messages: Sequence[Message], _ctx: NodeContext) -> list[Message]:
         return list(trim(messages, max_chars=self.max_chars, keep_recent=self.keep_recent))
@@ -138,7 +175,13 @@ def compress_node(
             checked: the current question, pinned messages and calls that wait for their result must be there, and no tool call
             may have lost its result.
         options: `routes`, `on_error`, `uses` and whatever else `node` takes.
+
+    Raises:
+        TypeError: The compressor cannot be called.
+        ValueError: `above_chars` is no whole number of at least 0.
     """
+    asked = {"above_chars": above_chars, "compressor": compressor}
+    check_arguments("compress_node", _OF_THE_NODE, asked)
     shorten: Compressor = Summarise(max_chars=above_chars) if compressor is None else compressor
     calls = Uses(model_calls=1) if compressor is None else None
     given = {"uses": calls, "description": "Make the conversation shorter.", **options}

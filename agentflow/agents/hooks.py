@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from agentflow.agents.call_view import CallView
 from agentflow.agents.step import Step
+from agentflow.graph.argument import FUNCTION, LIST, check_fields, or_none
 from agentflow.messages.message import Message
 from agentflow.run.usage import Usage
 
@@ -149,6 +150,9 @@ class Hooks:
             tries.
         on_fallback: `(fallback, view)`, after a model call that another model than the first has taken over.
         on_handoff: `(handoff, view)`, before a task is handed to a sub-agent.
+
+    Raises:
+        TypeError: One of them cannot be called.
     """
 
     on_start: Hook | None = None
@@ -163,6 +167,12 @@ class Hooks:
     on_fallback: Hook | None = None
     on_handoff: Hook | None = None
 
+    def __post_init__(self) -> None:
+        check_fields(self, _WANTED)
+
+
+_WANTED: Final = dict.fromkeys((each.name for each in fields(Hooks)), or_none(FUNCTION))
+
 
 def as_hooks(given: Hooks | Iterable[Hooks]) -> tuple[Hooks, ...]:
     """What was given as hooks: one set of them, or several.
@@ -170,11 +180,12 @@ def as_hooks(given: Hooks | Iterable[Hooks]) -> tuple[Hooks, ...]:
     Raises:
         TypeError: One of them is none.
     """
-    found = (given,) if isinstance(given, Hooks) else tuple(given)
+    several: Any = given
+    found = tuple(several) if LIST.accepts(several) else (given,)
     for hooks in found:
         if not isinstance(hooks, Hooks):
             raise TypeError(f"hooks={hooks!r}: give Hooks(on_end=…), or several of them")
-    return found
+    return tuple(found)
 
 
 async def notify(hooks: Sequence[Hooks], name: str, *values: Any) -> None:

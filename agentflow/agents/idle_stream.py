@@ -16,6 +16,7 @@ from agentflow.agents.memory.owner import owner_of
 from agentflow.agents.stream import AgentStream
 from agentflow.agents.trunk import opened
 from agentflow.errors import BudgetExceeded
+from agentflow.graph.argument import FLAG, whole
 from agentflow.messages.message import Message, assistant, tool_result
 from agentflow.messages.part import ToolCall
 
@@ -153,7 +154,14 @@ def stream_of(
     until_idle: bool,
     max_continuations: int,
 ) -> AgentStream:
-    """The stream of a call, as `Agent.stream_text` takes it."""
+    """The stream of a call, as `Agent.stream_text` takes it.
+
+    Raises:
+        TypeError: `until_idle` is neither `True` nor `False`.
+        ValueError: `max_continuations` is no whole number of at least 0.
+    """
+    FLAG.check("until_idle", until_idle)
+    whole(0).check("max_continuations", max_continuations)
 
     async def open(sink: Sink, asked: Any = input, *, split: Any = None, **said: Any) -> AgentCall:
         return await opened(agent, asked, {**options, **said}, sink=sink, split=split)

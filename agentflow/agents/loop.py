@@ -20,8 +20,9 @@ from agentflow.agents.instructions import Instructions, Retriever
 from agentflow.agents.loop_result import LoopResult
 from agentflow.agents.loop_state import LoopState
 from agentflow.agents.max_steps import resolve_steps
+from agentflow.agents.option_check import check_options
 from agentflow.agents.setup import LoopSetup
-from agentflow.agents.step_plan import PrepareStep, StepPlan, forcing
+from agentflow.agents.step_plan import IDS, PrepareStep, StepPlan, forcing
 from agentflow.agents.stop import StopWhen, as_conditions
 from agentflow.agents.structured_step import as_structured
 from agentflow.graph.limits import Uses
@@ -88,9 +89,21 @@ def build_loop(
 
     Raises:
         DefinitionError: An argument makes no loop that could run, such as `max_steps=0`.
-        TypeError: A condition cannot be called, or no schema can be made of `output`.
+        TypeError: An argument is of the wrong kind, or no schema can be made of `output`.
         ValueError: There is no such `on_max_steps`.
     """
+    check_options(
+        {
+            "on_max_steps": on_max_steps,
+            "prepare_step": prepare_step,
+            "instructions": instructions,
+            "markdown": markdown,
+            "retriever": retriever,
+            "tool_choice": tool_choice,
+            "repeat_limit": repeat_limit,
+        }
+    )
+    IDS.check("tools", tools)
     conditions, wanted = as_conditions(stop_when), as_structured(output)
     plan = StepPlan(
         model=model,
@@ -132,8 +145,6 @@ def loop_of(
 
     A step may send its model request up to `sends` times.
     """
-    if on_max_steps not in ("stop", "answer", "raise"):
-        raise ValueError(f"on_max_steps={on_max_steps!r}: it is 'stop', 'answer' or 'raise'")
     asking, acting, deciding = Asking(setup), Acting(setup), Deciding(setup)
     nodes = [admit, *_asked(asking, sends), _acted(acting, tool_model_calls), _decided(deciding)]
     on_limit: str | None = None

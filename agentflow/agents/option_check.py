@@ -2,48 +2,92 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from agentflow.agents.prompts import Prompts
+from agentflow.graph.argument import (
+    FLAG,
+    FUNCTION,
+    LIST,
+    MAPPING,
+    NAME,
+    TEXT,
+    Wanted,
+    instance,
+    one_of,
+    whole,
+)
+from agentflow.graph.contract import Contract
 from agentflow.tools.repeats import RepeatLimit
 
-__all__ = ["check_options"]
+__all__ = ["check_options", "check_own"]
 
 
-def _is_list(value: object) -> bool:
-    return isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
+def _is_type(value: object) -> bool:
+    try:
+        Contract(value)
+    except Exception:
+        # pydantic raises many kinds for what it cannot turn into a validator.
+        return False
+    return True
 
 
-def _is_whole(value: object, least: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+def _is_int(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
-_KINDS: Final[Mapping[str, tuple[Callable[[Any], bool], str]]] = {
-    "instructions": (
-        lambda value: isinstance(value, str) or callable(value),
-        "a text, or a function",
-    ),
-    "retriever": (callable, "a function of the query and an InstructionContext"),
-    "prompts": (lambda value: isinstance(value, Prompts), "Prompts({'name': 'text'})"),
-    "headers": (lambda value: isinstance(value, Mapping), "a mapping"),
-    "models": (lambda value: isinstance(value, Mapping), "a mapping of models by name"),
-    "parameters": (lambda value: isinstance(value, Mapping), "a mapping"),
-    "context": (lambda value: isinstance(value, Mapping), "a mapping"),
-    "tools": (_is_list, "a list of tools and toolkits"),
-    "middlewares": (_is_list, "a list of middlewares"),
-    "guardrails": (_is_list, "a list of guardrails"),
-    "observers": (_is_list, "a list of observers"),
-    "sub_agents": (_is_list, "a list of agents"),
-    "prepare_step": (callable, "a function of a StepContext"),
-    "permission": (callable, "a function of the call"),
-    "authorize": (callable, "a function (tool, input, ctx)"),
-    "repeat_limit": (lambda value: isinstance(value, RepeatLimit), "a RepeatLimit"),
-    "tool_choice": (lambda value: isinstance(value, str), "'required', or the id of a tool"),
-    "max_output_tokens": (lambda value: _is_whole(value, 1), "a whole number of at least 1"),
-    "max_middleware_retries": (lambda value: _is_whole(value, 0), "a whole number of at least 0"),
-    "max_delegations": (lambda value: _is_whole(value, 0), "a whole number of at least 0"),
+_INSTRUCTIONS: Final = Wanted(
+    lambda value: isinstance(value, str) or callable(value), "a text, or a function"
+)
+
+_WANTED: Final[Mapping[str, Wanted]] = {
+    "instructions": _INSTRUCTIONS,
+    "markdown": FLAG,
+    "retriever": replace(FUNCTION, told="a function of the query and an InstructionContext"),
+    "prompts": instance(Prompts, "Prompts({'name': 'text'})"),
+    "headers": MAPPING,
+    "models": replace(MAPPING, told="a mapping of models by name"),
+    "parameters": MAPPING,
+    "context": MAPPING,
+    "context_type": Wanted(_is_type, "a TypedDict, a pydantic model, or another type"),
+    "tools": replace(LIST, told="a list of tools and toolkits"),
+    "middlewares": replace(LIST, told="a list of middlewares"),
+    "guardrails": replace(LIST, told="a list of guardrails"),
+    "observers": replace(LIST, told="a list of observers"),
+    "sub_agents": replace(LIST, told="a list of agents"),
+    "prepare_step": replace(FUNCTION, told="a function of a StepContext"),
+    "permission": replace(FUNCTION, told="a function of the call"),
+    "authorize": replace(FUNCTION, told="a function (tool, input, ctx)"),
+    "require_authorization": FLAG,
+    "repeat_limit": instance(RepeatLimit, "a RepeatLimit"),
+    "tool_choice": replace(TEXT, told="'required', or the id of a tool"),
+    # Of a number that is too small, the validator tells.
+    "max_steps": Wanted(_is_int, "a whole number of at least 1"),
+    "on_max_steps": one_of("stop", "answer", "raise"),
+    "max_output_tokens": replace(whole(1), error=TypeError),
+    "max_middleware_retries": replace(whole(0), error=TypeError),
+    "max_delegations": replace(whole(0), error=TypeError),
 }
+
+
+_OWN: Final[Mapping[str, Wanted]] = {
+    "name": NAME,
+    "description": TEXT,
+    "tools": _WANTED["tools"],
+    "observers": _WANTED["observers"],
+}
+
+
+def check_own(**options: Any) -> None:
+    """Refuse what an agent itself is told if it is of the wrong kind; here nothing may be `None`.
+
+    Raises:
+        TypeError: One is; says which, and what to give.
+    """
+    for name, value in options.items():
+        _OWN[name].check(name, value)
 
 
 def check_options(options: Mapping[str, Any]) -> None:
@@ -51,10 +95,8 @@ def check_options(options: Mapping[str, Any]) -> None:
 
     Raises:
         TypeError: One is; says which, and what to give.
+        ValueError: There is no such `on_max_steps`.
     """
     for name, value in options.items():
-        if value is None or name not in _KINDS:
-            continue
-        is_right, wanted = _KINDS[name]
-        if not is_right(value):
-            raise TypeError(f"{name}={value!r}: give {wanted}")
+        if value is not None and name in _WANTED:
+            _WANTED[name].check(name, value)

@@ -8,10 +8,15 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from agentflow.errors import ContractError
+from agentflow.graph.argument import Wanted, check_fields
 from agentflow.graph.frozen import freeze
 
 __all__ = ["Prompts"]
 
+_TEXTS: Final = Wanted(
+    lambda value: isinstance(value, Mapping) and all(isinstance(t, str) for t in value.values()),
+    "a mapping of texts by name",
+)
 _BLANK: Final = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 
 
@@ -21,11 +26,15 @@ class Prompts:
 
     Args:
         texts: The texts, by name.
+
+    Raises:
+        TypeError: They are no mapping of texts.
     """
 
     texts: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        check_fields(self, {"texts": _TEXTS})
         object.__setattr__(self, "texts", freeze(dict(self.texts)))
 
     def get(self, name: str, /, **values: object) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
+from agentflow.graph.argument import TEXT
+
 __all__ = ["as_record"]
 
 
@@ -26,8 +28,12 @@ def as_record(kind: type[R], item: Any, parts: Iterable[str], *, name: str, **mo
         parts: The names of the parts.
         name: Its name, if it has none.
         more: What else a record has that is made of an object.
+
+    Raises:
+        TypeError: The name of a record is no text.
     """
     if isinstance(item, kind):
+        TEXT.check("name", item.name, of=kind.__name__)
         return item if item.name else replace(item, name=name)  # type: ignore[type-var]
     own = getattr(item, "name", "")
     named = own if isinstance(own, str) and own else name

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from agentflow.agents.middleware import Middleware, as_middlewares, handled
+from agentflow.graph.argument import or_none, with_methods
 
 if TYPE_CHECKING:
     from agentflow.agents.agent import Agent
@@ -41,8 +42,9 @@ def registered(*middlewares: Any, agent: Agent | None = None) -> Iterator[None]:
         agent: The agent whose calls are meant; what it hands to others is not. Default: every call, and every sub-agent.
 
     Raises:
-        TypeError: One of them is no middleware.
+        TypeError: One of them is no middleware, or `agent` is no agent.
     """
+    or_none(with_methods("an agent", "as_tool")).check("agent", agent, of="registered")
     made = _Registration((), agent)
     made.middlewares = tuple(_while_open(made, one) for one in as_middlewares(middlewares))
     token = _registrations.set((*_registrations.get(), made))

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 from agentflow.errors import ContractError
 from agentflow.messages.message import Message
 
 __all__ = ["check_sendable"]
 
-_ROLES: Final = ("system", "user", "assistant", "tool")
-
 
 def check_sendable(messages: Sequence[Any], *, by: str) -> tuple[Message, ...]:
-    """The same messages, if every role is one and every tool call has its result right after it.
+    """The same messages, if every tool call has its result right after it.
 
     Args:
         messages: What is to be sent.
@@ -29,8 +27,6 @@ def check_sendable(messages: Sequence[Any], *, by: str) -> tuple[Message, ...]:
             raise ContractError(
                 f"{by} gave {type(message).__name__} as message {at}; give a Message"
             )
-        if message.role not in _ROLES:
-            raise ContractError(f"{by} gave a message of role {message.role!r}, which is none")
         if missing and message.role != "tool":
             raise ContractError(f"{by}: {_lacking(missing)}")
         missing.update((call.id, call.name) for call in message.tool_calls)

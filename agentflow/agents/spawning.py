@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Unpack
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from agentflow.agents.agent import Agent
 from agentflow.agents.hooks import Hooks
 from agentflow.agents.instructions import InstructionContext
 from agentflow.agents.step_plan import StepContext, StepPlan
+from agentflow.graph.argument import (
+    FLAG,
+    FUNCTION,
+    LIST,
+    TEXT,
+    check_arguments,
+    instance,
+    or_none,
+)
 from agentflow.graph.calling import is_async
 from agentflow.models.resolution import names_provider
 
@@ -20,6 +29,15 @@ if TYPE_CHECKING:
     from agentflow.agents.stream import AgentStream
 
 __all__ = ["SpawnScope", "Spawned", "spawn"]
+
+
+_WANTED: Final = {
+    "parent": instance(Agent, "an agent"),
+    "prompt": TEXT,
+    "tools": replace(or_none(LIST), told="a list of the ids of tools"),
+    "inherit": FLAG,
+    "setup": replace(or_none(FUNCTION), told="a function of a SpawnScope"),
+}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -98,8 +116,11 @@ def spawn(
         setup: Called once, with the scope that its own listeners are added to.
 
     Raises:
+        TypeError: One of the others is of the wrong kind.
         ValueError: The model is not named as `"provider:model"`, or is none that is installed.
     """
+    asked = {"parent": parent, "prompt": prompt, "tools": tools, "inherit": inherit, "setup": setup}
+    check_arguments("spawn", _WANTED, asked)
     given: object = model
     if not isinstance(given, str) or not all(given.partition(":")):
         raise ValueError(

@@ -5,18 +5,31 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from agentflow.agents.overlay import overlaid
 from agentflow.agents.step import Step
 from agentflow.errors import ContractError
+from agentflow.graph.argument import LIST, MAPPING, TEXT, Wanted, check_fields, or_none, whole
 from agentflow.graph.frozen import freeze
 from agentflow.messages.message import Message, as_messages
 
 if TYPE_CHECKING:
     from agentflow.run.context import NodeContext
 
-__all__ = ["PrepareStep", "StepContext", "StepPlan", "chained", "forcing", "planned"]
+__all__ = ["IDS", "PrepareStep", "StepContext", "StepPlan", "chained", "forcing", "planned"]
+
+
+IDS: Final = Wanted(or_none(LIST).accepts, "a list of ids")
+
+_WANTED: Final[Mapping[str, Wanted]] = {
+    "model": or_none(TEXT),
+    "instructions": or_none(TEXT),
+    "tools": IDS,
+    "tool_choice": or_none(TEXT),
+    "max_output_tokens": or_none(whole(1)),
+    "parameters": MAPPING,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +50,8 @@ class StepPlan:
 
     Raises:
         ContractError: A contribution claims to come from the model or from a tool, or calls something.
-        TypeError: `tools` is one text.
+        TypeError: One of them is of the wrong kind, such as one text for `tools`.
+        ValueError: `max_output_tokens` is no whole number of at least 1.
     """
 
     model: str | None = None
@@ -49,8 +63,7 @@ class StepPlan:
     contributions: Sequence[Message] = ()
 
     def __post_init__(self) -> None:
-        if isinstance(self.tools, str):
-            raise TypeError(f"StepPlan(tools={self.tools!r}): give a list of ids, [{self.tools!r}]")
+        check_fields(self, _WANTED)
         if self.tools is not None:
             object.__setattr__(self, "tools", tuple(self.tools))
         object.__setattr__(self, "parameters", freeze(dict(self.parameters)))

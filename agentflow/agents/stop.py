@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from agentflow.agents.step import Step
 from agentflow.errors import ContractError
+from agentflow.graph.argument import NAME
 from agentflow.run.options import check_most
 
 __all__ = ["StopWhen", "as_conditions", "is_met", "step_count", "tool_called"]
@@ -17,7 +18,16 @@ StopWhen = Callable[[Sequence[Step]], bool | Awaitable[bool]]
 
 
 def tool_called(*names: str) -> StopWhen:
-    """Stop after a step in which one of these tools was called, whatever came of the call."""
+    """Stop after a step in which one of these tools was called, whatever came of the call.
+
+    Raises:
+        TypeError: The id of a tool is no text.
+        ValueError: No tool is named.
+    """
+    if not names:
+        raise ValueError("tool_called(): name the tools, as in tool_called('submit')")
+    for name in names:
+        NAME.check("name", name, of="tool_called")
     wanted = frozenset(names)
 
     def met(steps: Sequence[Step]) -> bool:
@@ -48,7 +58,8 @@ def as_conditions(given: Any) -> tuple[StopWhen, ...]:
     """
     if given is None:
         return ()
-    found = tuple(given) if isinstance(given, Iterable) else (given,)
+    several = isinstance(given, Iterable) and not isinstance(given, str | bytes | Mapping)
+    found = tuple(given) if several else (given,)
     for condition in found:
         if not callable(condition):
             raise TypeError(

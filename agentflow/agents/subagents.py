@@ -6,17 +6,27 @@ import weakref
 from collections import Counter
 from collections.abc import AsyncIterator, Generator, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import anyio
 
 from agentflow.agents.child_run import nesting
 from agentflow.agents.delegation import run_below
 from agentflow.errors import BudgetExceeded, RunCancelled
+from agentflow.graph.argument import (
+    FUNCTION,
+    LIST,
+    check_arguments,
+    or_none,
+    whole,
+    with_methods,
+)
+from agentflow.graph.excerpt import excerpt
 from agentflow.graph.limits import Budget
 from agentflow.run.decide import Bail, Suspend
 from agentflow.run.effects import emit_limit
+from agentflow.run.options import check_options
 from agentflow.tools.context import ToolContext
 
 if TYPE_CHECKING:
@@ -74,6 +84,14 @@ class BelowTheRun:
         )
 
 
+_WANTED: Final = {
+    "agents": replace(LIST, told="a list of agents"),
+    "depth": whole(1),
+    "ceiling": replace(or_none(FUNCTION), told="a function (tool, input, ctx)"),
+    "backend": or_none(with_methods("an object with an async method perform(order)", "perform")),
+}
+
+
 class Subagents:
     """Agents that sub-tasks can be given to.
 
@@ -85,6 +103,7 @@ class Subagents:
         backend: Where they are worked on; default: below the run that they belong to.
 
     Raises:
+        TypeError: One of them is of the wrong kind.
         ValueError: Two agents have the same name, or the depth is none.
     """
 
@@ -96,13 +115,15 @@ class Subagents:
         ceiling: Authorize | None = None,
         backend: Backend | None = None,
     ) -> None:
+        given = {"agents": agents, "depth": depth, "ceiling": ceiling, "backend": backend}
+        check_arguments("Subagents", _WANTED, given)
         self._agents: dict[str, Agent] = {}
         for agent in agents:
+            if not callable(getattr(agent, "as_tool", None)):
+                raise TypeError(f"Subagents(agents=[{excerpt(agent)}]): it is no agent")
             if agent.name in self._agents:
                 raise ValueError(f"two agents have the name {agent.name!r}")
             self._agents[agent.name] = agent
-        if depth < 1:
-            raise ValueError(f"depth={depth!r}: it is a number of agents, of at least 1")
         self._depth = depth
         self._ceiling = ceiling
         self._backend = BelowTheRun() if backend is None else backend
@@ -186,8 +207,10 @@ class SubTasks:
 
         Raises:
             LookupError: There is no such agent.
+            TypeError: The budget is none.
             BudgetExceeded: It would be too deep.
         """
+        check_options({"budget": budget})
         made = SubTask(self._service, self._service.order(self._ctx, agent, task, budget))
         self._tasks.append(made)
         self._group.start_soon(made.run)

@@ -163,7 +163,8 @@ async def opened(
         RuntimeError: The agent has a store, or a sub-agent has a server of tools, and was not entered.
         ValueError: The model's string names nothing that is installed.
     """
-    given: Any = {name: value for name, value in options.items() if name in _OF_THE_RUN}
+    said = {name: value for name, value in options.items() if value is not None}
+    given: Any = {name: value for name, value in said.items() if name in _OF_THE_RUN}
     apart = _OF_THE_RUN.union(RESERVED)
     profile = agent.profile.over({n: v for n, v in options.items() if n not in apart})
     profile = with_registered(profile, agent)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
+
+from agentflow.graph.argument import WAIT, check_fields, whole
 
 __all__ = ["Reconnect"]
 
@@ -28,13 +29,7 @@ class Reconnect:
     longest: float = 8.0
 
     def __post_init__(self) -> None:
-        count = self.attempts
-        if isinstance(count, bool) or not isinstance(count, int) or count < 0:
-            raise ValueError(f"Reconnect(attempts={count!r}): it is a whole number of at least 0")
-        for name in ("backoff", "longest"):
-            value = getattr(self, name)
-            if not isinstance(value, int | float) or not 0 <= value < math.inf:
-                raise ValueError(f"Reconnect({name}={value!r}): it is seconds, of at least 0")
+        check_fields(self, {"attempts": whole(0), "backoff": WAIT, "longest": WAIT})
 
     def delay(self, attempt: int) -> float:
         """Seconds to wait before attempt number `attempt`, from 1."""

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final, Self, TextIO, TypedDict, Unpack
 from urllib.parse import urlsplit
 
+from agentflow.graph.argument import (
+    FUNCTION,
+    LIMIT,
+    LIST,
+    NAME,
+    TEXT,
+    Wanted,
+    check_arguments,
+    instance,
+    or_none,
+)
 from agentflow.mcp.call import call_tool
 from agentflow.mcp.connection import Connection
 from agentflow.mcp.failure import MCPInvalid, MCPUnavailable
@@ -27,6 +37,16 @@ Adapt = Callable[[Tool], Tool | None]
 """What becomes of a tool: itself, another (as `dataclasses.replace` makes it), or `None` to leave it out."""
 
 _RECONNECT: Final = Reconnect()
+
+_WANTED: Final = {
+    "name": NAME,
+    "prefix": TEXT,
+    "tools": Wanted(or_none(LIST).accepts, "a list of the names of tools"),
+    "adapt": Wanted(or_none(FUNCTION).accepts, "a function of a tool"),
+    "timeout": or_none(LIMIT),
+    "connect_timeout": LIMIT,
+    "reconnect": instance(Reconnect, "a Reconnect"),
+}
 
 
 class ServerOptions(TypedDict, total=False):
@@ -82,15 +102,9 @@ class MCPServer(ConnectedToolkit):
         connect_timeout: float = 30.0,
         reconnect: Reconnect = _RECONNECT,
     ) -> None:
-        for label, seconds in (("timeout", timeout), ("connect_timeout", connect_timeout)):
-            if seconds is not None and not 0 < seconds < math.inf:
-                raise ValueError(f"MCPServer({label}={seconds!r}): it is seconds above 0")
-        if isinstance(tools, str):
-            raise TypeError(f"MCPServer(tools={tools!r}): it is a collection of names")
-        if adapt is not None and not callable(adapt):
-            raise TypeError(f"MCPServer(adapt={adapt!r}): it is a function of a tool")
-        if not isinstance(reconnect, Reconnect):
-            raise TypeError(f"MCPServer(reconnect={reconnect!r}): it is a Reconnect")
+        times = {"timeout": timeout, "connect_timeout": connect_timeout, "reconnect": reconnect}
+        asked = {"name": name, "prefix": prefix, "tools": tools, "adapt": adapt, **times}
+        check_arguments("MCPServer", _WANTED, asked)
         self._way = way
         self._name = name
         self._prefix = prefix
@@ -134,10 +148,13 @@ class MCPServer(ConnectedToolkit):
             options: The others of `MCPServer`.
 
         Raises:
-            TypeError: The arguments are one text, of which each character would be one.
+            TypeError: One of them is of the wrong kind, such as one text for `args`.
         """
-        if isinstance(args, str):
-            raise TypeError(f"MCPServer.stdio({command!r}, {args!r}): its arguments are a list")
+        of = "MCPServer.stdio"
+        NAME.check("command", command, of=of)
+        or_none(instance((str, Path), "a path")).check("cwd", cwd, of=of)
+        Wanted(LIST.accepts, "a list of texts").check("args", args, of=of)
+        _check_secret(f"{of}(env=…)", env)
         way = StdioCommand(command=command, args=tuple(args), env=env, cwd=cwd, stderr=stderr)
         return cls(way, name=Path(command).name if name is None else name, **options)
 
@@ -159,8 +176,11 @@ class MCPServer(ConnectedToolkit):
             options: The others of `MCPServer`.
 
         Raises:
+            TypeError: One of them is of the wrong kind.
             ValueError: The address is none of HTTP.
         """
+        TEXT.check("url", url, of="MCPServer.http")
+        _check_secret("MCPServer.http(headers=…)", headers)
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.netloc:
             raise ValueError(f"MCPServer.http({url!r}): it is an address such as https://host/mcp")
@@ -289,3 +309,9 @@ class MCPServer(ConnectedToolkit):
             retries=min(self._reconnect.attempts, 1),
         )
         return tool if self._adapt is None else self._adapt(tool)
+
+
+def _check_secret(where: str, mapping: object) -> None:
+    """Refuse what is no mapping, without telling it: its values may be secret."""
+    if not (mapping is None or isinstance(mapping, Mapping)):
+        raise TypeError(f"{where}: it is a mapping, and not {type(mapping).__name__}")

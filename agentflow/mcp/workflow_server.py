@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any, TextIO
+from typing import Any, Final, TextIO
 
 import anyio
 
 import agentflow
 from agentflow.errors import RunSuspended
+from agentflow.graph.argument import LIST, NAME, TEXT, Wanted, check_arguments, or_none
 from agentflow.graph.limits import Budget
 from agentflow.graph.workflow import Workflow
 from agentflow.mcp.content import blocks_of
@@ -18,12 +19,20 @@ from agentflow.mcp.offer import Offer
 from agentflow.mcp.sdk import MCPError, Server, stdio_server, types
 from agentflow.mcp.steps import Steps
 from agentflow.run.engine import Engine
+from agentflow.run.options import check_options
 from agentflow.run.run import Run
 
 __all__ = ["WorkflowServer"]
 
 _RUN_ID = "agentflow/run_id"
 _STATUS = "agentflow/status"
+
+
+_WANTED: Final = {
+    "workflows": Wanted(LIST.accepts, "a list of workflows and engines"),
+    "name": NAME,
+    "instructions": or_none(TEXT),
+}
 
 
 class WorkflowServer:
@@ -39,7 +48,7 @@ class WorkflowServer:
         budget: The limits of each run, besides its engine's own.
 
     Raises:
-        TypeError: One of them is neither.
+        TypeError: One of them is neither, or another argument is of the wrong kind.
         ValueError: Two have the same id, or an input has no JSON schema.
     """
 
@@ -51,6 +60,9 @@ class WorkflowServer:
         instructions: str | None = None,
         budget: Budget | None = None,
     ) -> None:
+        asked = {"workflows": workflows, "name": name, "instructions": instructions}
+        check_arguments("WorkflowServer", _WANTED, asked)
+        check_options({"budget": budget})
         self._engines: dict[str, Engine[Any]] = {}
         self._offers: dict[str, Offer] = {}
         for item in workflows:

@@ -7,9 +7,19 @@ import hashlib
 import mimetypes
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
-__all__ = ["FilePart"]
+from agentflow.graph.argument import TEXT, Wanted, check_fields, instance, or_none
+
+__all__ = ["FILES", "FilePart"]
+
+
+_WANTED: Final = {
+    "media_type": TEXT,
+    "data": or_none(instance(bytes, "bytes")),
+    "url": or_none(TEXT),
+    "name": or_none(TEXT),
+}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -25,6 +35,7 @@ class FilePart:
         name: What it is called.
 
     Raises:
+        TypeError: One of them is of the wrong kind.
         ValueError: It has both content and address, or neither; or the media type is none.
     """
 
@@ -38,6 +49,7 @@ class FilePart:
     __pydantic_config__ = {"ser_json_bytes": "base64", "val_json_bytes": "base64"}  # noqa: RUF012
 
     def __post_init__(self) -> None:
+        check_fields(self, _WANTED)
         if "/" not in self.media_type:
             raise ValueError(
                 f"media_type={self.media_type!r} is none: it is such as 'image/png' or 'application/pdf'"
@@ -87,3 +99,10 @@ class FilePart:
             lies = f"data=<{len(self.data)} bytes, sha256 {digest}>"
         name = "" if self.name is None else f", name={self.name!r}"
         return f"FilePart({self.media_type!r}, {lies}{name})"
+
+
+FILES: Final = Wanted(
+    lambda files: isinstance(files, tuple) and all(isinstance(each, FilePart) for each in files),
+    "a list of FileParts",
+)
+"""What goes with a text, once it is a tuple."""

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
-from agentflow.errors import ContractError
 from agentflow.messages.message import Message, Role
 from agentflow.messages.part import FilePart, Part, ReasoningPart, TextPart, ToolCall, ToolResult
 from agentflow.messages.proposal import reread_call, whole_value
@@ -28,13 +27,7 @@ def fit(message: Message) -> tuple[Part, ...]:
 
     Results of tools have a place in every message: where they belong is for their calls to say. Arguments that can be read
     after all are read.
-
-    Raises:
-        ContractError: There is no such role.
     """
-    if message.role not in _PLACES:
-        roles = ", ".join(map(repr, _PLACES))
-        raise ContractError(f"a message has the role {message.role!r}; the roles are {roles}")
     return tuple(_fitting(message))
 
 

@@ -6,8 +6,10 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal, get_args
 
+from agentflow.graph.argument import FLAG, LIST, TEXT, Wanted, check_fields, one_of, or_none
+from agentflow.graph.excerpt import excerpt
 from agentflow.messages.part import (
     FilePart,
     Part,
@@ -21,6 +23,7 @@ __all__ = [
     "Message",
     "Provenance",
     "Role",
+    "all_messages",
     "as_messages",
     "assistant",
     "system",
@@ -41,6 +44,19 @@ class _Remembered:
     _digest: str
 
 
+_ROLES: Final = get_args(Role)
+_PROVENANCES: Final = get_args(Provenance)
+_WANTED: Final = {
+    "role": one_of(*_ROLES),
+    "provenance": one_of(*_PROVENANCES),
+    "id": or_none(TEXT),
+    "pinned": FLAG,
+    "content": Wanted(
+        lambda content: isinstance(content, Iterable), "a list of parts; or use user(text)"
+    ),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Message(_Remembered):
     """One thing that was said, by whom, and where it comes from.
@@ -53,6 +69,10 @@ class Message(_Remembered):
         id: Its name in a log; `None` until it is given one.
         pinned: Whether it must stay when the conversation is made shorter: the condition of a permission, a source that
             an answer must keep to.
+
+    Raises:
+        TypeError: One of them is of the wrong kind.
+        ValueError: There is no such role or provenance.
     """
 
     role: Role
@@ -62,7 +82,16 @@ class Message(_Remembered):
     pinned: bool = False
 
     def __post_init__(self) -> None:
-        parts = self.content if isinstance(self.content, tuple) else tuple(self.content)
+        # Of the many that a run makes, only a wrong one pays for what is said of it.
+        if (
+            self.role not in _ROLES
+            or self.provenance not in _PROVENANCES
+            or not (self.id is None or isinstance(self.id, str))
+            or not isinstance(self.pinned, bool)
+            or not isinstance(self.content, tuple)
+        ):
+            check_fields(self, _WANTED)
+        parts = tuple(self.content)
         for part in parts:
             if not isinstance(part, Part):
                 raise TypeError(
@@ -151,6 +180,7 @@ def user(
     pinned: bool = False,
 ) -> Message:
     """Something that the user says, and the files that go with it."""
+    LIST.check("files", files, of="user")
     return Message("user", (TextPart(text), *files), provenance, id, pinned)
 
 
@@ -163,10 +193,11 @@ def assistant(
     id: str | None = None,
 ) -> Message:
     """Something that the model says, or proposes to do."""
+    LIST.check("tool_calls", tool_calls, of="assistant")
     parts: list[Part] = []
     if reasoning:
         parts.append(ReasoningPart(reasoning))
-    if text:
+    if text != "":
         parts.append(TextPart(text))
     return Message("assistant", (*parts, *tool_calls), provenance, id)
 
@@ -181,8 +212,31 @@ def tool_result(
     id: str | None = None,
 ) -> Message:
     """What came of a tool call."""
+    if not isinstance(call, ToolCall):
+        raise TypeError(f"tool_result({excerpt(call)}): give the ToolCall that this came of")
+    LIST.check("files", files, of="tool_result")
     part = ToolResult(call.id, call.name, content, is_error, tuple(files))
     return Message("tool", (part,), provenance, id)
+
+
+def all_messages(given: Iterable[Message], *, of: str) -> tuple[Message, ...]:
+    """A conversation that code of the application gives, where nothing but messages is taken.
+
+    Args:
+        given: The conversation.
+        of: Whose argument it is.
+
+    Raises:
+        TypeError: It is none, or something in it is no message.
+    """
+    LIST.check("messages", given, of=of)
+    messages = tuple(given)
+    for at, message in enumerate(messages):
+        if not isinstance(message, Message):
+            raise TypeError(
+                f"{of}: messages[{at}]={excerpt(message)} is no Message; as_messages(…) makes them of texts"
+            )
+    return messages
 
 
 def as_messages(input: object) -> tuple[Message, ...]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, overload
+from typing import Final, get_args, overload
 
+from agentflow.graph.argument import one_of
 from agentflow.messages.message import Message, Provenance, Role, as_messages, system
 from agentflow.messages.pairing import Pairing, pairing_of
 from agentflow.messages.part import ToolCall, ToolResult
@@ -13,6 +14,8 @@ from agentflow.messages.sanitising import sanitise
 
 __all__ = ["MessageList"]
 
+_ROLE: Final = one_of(*get_args(Role))
+_PROVENANCE: Final = one_of(*get_args(Provenance))
 _NEW: Final[tuple[Provenance, ...]] = ("input", "model", "tool")
 
 
@@ -62,13 +65,25 @@ class MessageList(Sequence[Message]):
         return self.add(system(text, provenance=provenance, pinned=pinned))
 
     def by_provenance(self, *provenances: Provenance) -> MessageList:
-        """The messages that come from one of these, in order. What a message says of its role does not count."""
+        """The messages that come from one of these, in order. What a message says of its role does not count.
+
+        Raises:
+            ValueError: There is no such provenance.
+        """
+        for provenance in provenances:
+            _PROVENANCE.check("provenance", provenance, of="by_provenance")
         return MessageList(
             message for message in self.messages if message.provenance in provenances
         )
 
     def by_role(self, *roles: Role) -> MessageList:
-        """The messages of one of these roles, in order."""
+        """The messages of one of these roles, in order.
+
+        Raises:
+            ValueError: There is no such role.
+        """
+        for role in roles:
+            _ROLE.check("role", role, of="by_role")
         return MessageList(message for message in self.messages if message.role in roles)
 
     @property

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
+from agentflow.graph.argument import FLAG, LIST, MAPPING, TEXT, check_fields, or_none
 from agentflow.graph.frozen import freeze
-from agentflow.messages.file_part import FilePart
+from agentflow.messages.file_part import FILES, FilePart
 
 __all__ = ["FilePart", "Part", "ReasoningPart", "TextPart", "ToolCall", "ToolResult", "VendorData"]
 
@@ -36,8 +37,26 @@ class ReasoningPart:
     type: Literal["reasoning"] = "reasoning"
 
     def __post_init__(self) -> None:
+        check_fields(self, {"text": TEXT, "vendor_data": or_none(MAPPING)})
         if self.vendor_data is not None:
             object.__setattr__(self, "vendor_data", freeze(dict(self.vendor_data)))
+
+
+_OF_A_CALL: Final = {
+    "id": TEXT,
+    "name": TEXT,
+    "arguments": MAPPING,
+    "error": or_none(TEXT),
+    "raw": or_none(TEXT),
+    "vendor_data": or_none(MAPPING),
+}
+_OF_A_RESULT: Final = {
+    "call_id": TEXT,
+    "name": TEXT,
+    "content": TEXT,
+    "is_error": FLAG,
+    "files": FILES,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +70,9 @@ class ToolCall:
         error: Why the arguments could not be read; then the call must not be carried out.
         raw: The model's own text, kept when it could not be read.
         vendor_data: What goes back to the vendor as it came.
+
+    Raises:
+        TypeError: One of them is of the wrong kind.
     """
 
     id: str
@@ -62,6 +84,7 @@ class ToolCall:
     type: Literal["tool_call"] = "tool_call"
 
     def __post_init__(self) -> None:
+        check_fields(self, _OF_A_CALL)
         object.__setattr__(self, "arguments", freeze(dict(self.arguments)))
         if self.vendor_data is not None:
             object.__setattr__(self, "vendor_data", freeze(dict(self.vendor_data)))
@@ -77,6 +100,9 @@ class ToolResult:
         content: The result as text; of an error, what went wrong and what to do.
         is_error: Whether the call did not succeed.
         files: What the tool gave besides, such as images.
+
+    Raises:
+        TypeError: One of them is of the wrong kind.
     """
 
     call_id: str
@@ -87,7 +113,9 @@ class ToolResult:
     type: Literal["tool_result"] = "tool_result"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "files", tuple(self.files))
+        if LIST.accepts(self.files):
+            object.__setattr__(self, "files", tuple(self.files))
+        check_fields(self, _OF_A_RESULT)
 
 
 Part = TextPart | ReasoningPart | FilePart | ToolCall | ToolResult

@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Final, Literal
 
+from agentflow.graph.argument import LIST
 from agentflow.messages.call_id import CallIds
 from agentflow.messages.fitting import fit
 from agentflow.messages.legality import is_legal
-from agentflow.messages.message import Message, user
+from agentflow.messages.message import Message, all_messages, user
 from agentflow.messages.pairing import pairing_of
 from agentflow.messages.part import FilePart, Part, ReasoningPart, TextPart, ToolCall, ToolResult
 
@@ -91,8 +92,12 @@ def sanitise(messages: Iterable[Message], *, internal: Collection[str] = ()) -> 
     Args:
         messages: The history, of any shape.
         internal: The ids of tools of the framework, such as those of a working memory, whose calls are nothing to replay.
+
+    Raises:
+        TypeError: Something in the history is no message, or `internal` is no list of ids.
     """
-    history = tuple(messages)
+    history = all_messages(messages, of="sanitise")
+    LIST.check("internal", internal, of="sanitise")
     if is_legal(history, internal=internal):
         return Sanitised(history, ())
     return _Sanitising(history, frozenset(internal)).done()
@@ -102,10 +107,13 @@ def strip_dangling_reasoning(messages: Iterable[Message]) -> tuple[Message, ...]
     """The messages without the reasoning at the end of an answer: some vendors refuse reasoning that nothing follows.
 
     An answer that was nothing else is left out.
+
+    Raises:
+        TypeError: One of them is no message.
     """
     return tuple(
         stripped
-        for message in messages
+        for message in all_messages(messages, of="strip_dangling_reasoning")
         if (stripped := _stripped(message)).content or not message.content
     )
 

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from agentflow.messages.message import Message
+from agentflow.graph.argument import check_arguments, whole
+from agentflow.messages.message import Message, all_messages
 from agentflow.messages.part import ToolResult
 from agentflow.messages.shortening import (
     current_question,
@@ -19,6 +20,9 @@ __all__ = ["cut_results", "trim"]
 
 SHORTEST: Final = 200
 """A result of a tool is never cut to fewer characters: so few are no result any more."""
+
+
+_WANTED: Final = {"max_chars": whole(0), "keep_recent": whole(0)}
 
 
 def trim(
@@ -34,7 +38,13 @@ def trim(
         messages: The conversation.
         max_chars: How long it may be, in characters.
         keep_recent: How many of the last messages stay at least; exchanges stay whole.
+
+    Raises:
+        TypeError: Something in the conversation is no message.
+        ValueError: A number is none, or below 0.
     """
+    messages = all_messages(messages, of="trim")
+    check_arguments("trim", _WANTED, {"max_chars": max_chars, "keep_recent": keep_recent})
     excess = _chars(messages) - max_chars
     if excess <= 0:
         return tuple(messages)

@@ -18,7 +18,7 @@ from agentflow.run.facts import Fact, as_observer
 from agentflow.run.fold import state_at
 from agentflow.run.model_ports import ModelSource
 from agentflow.run.options import ResumeOptions, RunOptions, check_most, check_options
-from agentflow.run.registry import NoModels, NoTools, load, load_store, opened
+from agentflow.run.registry import NoModels, NoTools, load, opened, store_of
 from agentflow.run.roster import Roster
 from agentflow.run.run import Run
 from agentflow.run.run_id import new_run_id
@@ -57,7 +57,7 @@ class Engine(Generic[R]):
         clock: Time; default: the machine's.
 
     Raises:
-        TypeError: A model, a tool or an observer is none.
+        TypeError: A model, a tool, a store or an observer is none.
         ValueError: A model's string names nothing, two tools have the same id, or no tool could run.
     """
 
@@ -81,7 +81,7 @@ class Engine(Generic[R]):
         self.workflow = workflow
         self.plan = workflow.plan
         self.sink = sink
-        self.store: ports.Store | None = load_store(store) if isinstance(store, str) else store
+        self.store: ports.Store | None = store_of(store)
         self.budget = budget
         self.authorize = authorize
         self.require_authorization = require_authorization

@@ -7,13 +7,14 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+from agentflow.graph.excerpt import excerpt
 from agentflow.run.model_ports import ModelCalls
 from agentflow.run.ports import ToolCalls, ToolSource
 
 if TYPE_CHECKING:
     from agentflow.run.context import NodeContext
 
-__all__ = ["NoModels", "NoTools", "load", "load_store", "opened"]
+__all__ = ["NoModels", "NoTools", "load", "load_store", "opened", "store_of"]
 
 # By name and not by import: the layers that make these stand above this one.
 _BUILTIN = {
@@ -84,6 +85,24 @@ _STORES = {
     "sqlite": "agentflow.stores.sqlite:from_url",
     "postgresql": "agentflow.stores.postgresql:from_url",
 }
+
+
+def store_of(given: Any) -> Any:
+    """The store that was given: by its URL, or itself; `None` for none.
+
+    Raises:
+        TypeError: It is neither.
+        ValueError: There is no store of that kind.
+    """
+    if given is None:
+        return None
+    if isinstance(given, str):
+        return load_store(given)
+    if not callable(getattr(given, "claim", None)) or not callable(getattr(given, "append", None)):
+        raise TypeError(
+            f"store={excerpt(given)} is no store: give a URL such as 'sqlite:///runs.db', or a Store"
+        )
+    return given
 
 
 def load_store(url: str) -> Any:

@@ -9,13 +9,21 @@ import json
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from agentflow.errors import BudgetExceeded
+from agentflow.graph.argument import LIST, Wanted, check_fields, instance
 from agentflow.messages.message import Message
 from agentflow.messages.part import ToolCall
 
 __all__ = ["RepeatLimit", "repeats"]
+
+
+_WANTED: Final = {
+    "warn": instance(int, "a whole number"),
+    "stop": instance(int, "a whole number"),
+    "free": Wanted(LIST.accepts, "a list of ids"),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +37,7 @@ class RepeatLimit:
             is done.
 
     Raises:
+        TypeError: One of them is of the wrong kind.
         ValueError: `warn` is not at least 2, or `stop` is not above it.
     """
 
@@ -37,8 +46,7 @@ class RepeatLimit:
     free: Collection[str] = ()
 
     def __post_init__(self) -> None:
-        if isinstance(self.free, str):
-            raise TypeError(f"RepeatLimit(free={self.free!r}): give a list of ids")
+        check_fields(self, _WANTED)
         if not 2 <= self.warn < self.stop:
             raise ValueError(
                 f"RepeatLimit(warn={self.warn}, stop={self.stop}): warn is at least 2, and stop is above it"

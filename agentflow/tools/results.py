@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from agentflow.errors import ContractError
+from agentflow.graph.argument import LIST
+from agentflow.graph.excerpt import excerpt
 from agentflow.messages.message import Message, tool_result
 from agentflow.messages.part import FilePart, ToolCall
 from agentflow.tools.output import ToolOutput
@@ -31,18 +33,22 @@ class CallResults:
         calls: The calls, in the order in which the model has made them.
 
     Raises:
+        TypeError: Something among them is no tool call.
         ContractError: Two calls have the same id.
     """
 
     __slots__ = ("_begun", "_results", "_warnings", "calls")
 
     def __init__(self, calls: Sequence[ToolCall]) -> None:
+        LIST.check("calls", calls, of="CallResults")
         self.calls = tuple(calls)
         self._results: dict[str, Message] = {}
         self._begun: set[str] = set()
         self._warnings: dict[str, str] = {}
         seen: set[str] = set()
         for call in self.calls:
+            if not isinstance(call, ToolCall):
+                raise TypeError(f"CallResults([{excerpt(call)}]): give answer.tool_calls")
             if call.id in seen:
                 raise ContractError(f"two tool calls of one answer have the id {call.id!r}")
             seen.add(call.id)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import inspect
-import math
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args, overload
+from typing import Any, Final, Literal, get_args, overload
 
+from agentflow.graph.argument import FLAG, LIMIT, TEXT, check_arguments, or_none
 from agentflow.graph.calling import routine_of, takes
 from agentflow.graph.contract import ANY, Contract, reason_of
+from agentflow.graph.excerpt import excerpt
 from agentflow.graph.place import Place
 from agentflow.messages.tool_spec import ToolSpec
 from agentflow.tools.docstring import docstring_of
@@ -179,15 +180,17 @@ def _make(
         raise ValueError(
             f"{name!r} is no tool id; it has letters, digits and _ - . and starts with a letter or _: tool(…, id='…')"
         )
+    told = {"description": description, "kind": kind, "parallel": parallel}
+    check_arguments(f"tool {name!r}", _TOLD, told)
     _check_options(name, authorize, timeout, retries)
     _check_approval(name, needs_approval, approval_timeout)
     if cache is not None and cache not in get_args(Cached):
         raise ValueError(f"tool {name!r}: cache={cache!r}; it is 'run' or nothing")
-    told = docstring_of(function)
-    contract = input_contract(function, tool=name, described=told.parameters)
+    documented = docstring_of(function)
+    contract = input_contract(function, tool=name, described=documented.parameters)
     return Tool(
         id=name,
-        description=told.description if description is None else description,
+        description=documented.description if description is None else description,
         handler=function,
         input=contract,
         output=_output(name, contract.returns if output is None else output),
@@ -219,8 +222,7 @@ def _check_options(
             raise TypeError(f"tool {name!r}: authorize={authorize!r} is no bool and no function")
         if not (takes(authorize, 2) or takes(authorize, 1)):
             raise TypeError(f"tool {name!r}: authorize is called with (input, ctx) or (input)")
-    if timeout is not None and not 0 < timeout < math.inf:
-        raise ValueError(f"tool {name!r}: timeout={timeout!r}; it is seconds above 0")
+    _check_limit(name, "timeout", timeout)
     if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
         raise ValueError(f"tool {name!r}: retries={retries!r}; it is a whole number of at least 0")
 
@@ -230,8 +232,19 @@ def _check_approval(name: str, needs: NeedsApproval, timeout: float | None) -> N
         raise TypeError(
             f"tool {name!r}: needs_approval={needs!r}; it is a bool, or a function of the arguments"
         )
-    if timeout is not None and not 0 < timeout < math.inf:
-        raise ValueError(f"tool {name!r}: approval_timeout={timeout!r}; it is seconds above 0")
+    _check_limit(name, "approval_timeout", timeout)
+
+
+def _check_limit(name: str, option: str, limit: float | None) -> None:
+    if limit is not None and not LIMIT.accepts(limit):
+        raise ValueError(f"tool {name!r}: {option}={excerpt(limit)}; it is seconds above 0")
+
+
+_TOLD: Final = {
+    "description": or_none(TEXT),
+    "kind": or_none(TEXT),
+    "parallel": FLAG,
+}
 
 
 def _output(name: str, annotation: Any) -> Contract:

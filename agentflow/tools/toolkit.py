@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from agentflow.errors import ContractError
+from agentflow.graph.argument import LIST, TEXT
 from agentflow.graph.calling import is_async, takes
 from agentflow.tools.tool import Tool
 
@@ -33,7 +34,7 @@ class Toolkit:
         name: What errors call it.
 
     Raises:
-        TypeError: `tools` is neither.
+        TypeError: `tools` is neither, or one of the others is no text.
     """
 
     tools: tuple[Tool, ...]
@@ -48,9 +49,12 @@ class Toolkit:
         *,
         name: str = "",
     ) -> None:
+        TEXT.check("name", name, of="Toolkit")
+        TEXT.check("instructions", instructions, of="Toolkit")
         object.__setattr__(self, "instructions", instructions)
         object.__setattr__(self, "name", name)
-        if isinstance(tools, Iterable):
+        if LIST.accepts(tools):
+            assert isinstance(tools, Iterable)
             object.__setattr__(self, "tools", tuple(tools))
             object.__setattr__(self, "choose", None)
             return

@@ -421,5 +421,5 @@ def test_only_middleware_is_registered() -> None:
 
 
 def test_one_text_is_no_list_of_tools_for_a_step() -> None:
-    with pytest.raises(TypeError, match=r"give a list of ids, \['pay'\]"):
+    with pytest.raises(TypeError, match=r"StepPlan\(tools='pay'\): give a list of ids"):
         StepPlan(tools="pay")

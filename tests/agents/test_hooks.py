@@ -265,7 +265,6 @@ _CALL = ToolCall("c", "look")
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
-        ([Message("x", (TextPart("hm"),))], "role 'x'"),  # type: ignore[arg-type]
         ([assistant(tool_calls=[_CALL]), user("go")], "no result"),
         ([assistant(tool_calls=[_CALL])], "no result"),
         ([tool_result(_CALL, "3")], "not there"),
@@ -278,6 +277,21 @@ async def test_what_a_hook_makes_of_messages_must_be_legal(
     model = scripted("ok")
     hooks: dict[str, Any] = {name: lambda messages, view: wrong}
     with pytest.raises(ContractError, match=told):
+        await agent(model, hooks=Hooks(**hooks)).generate_text("go")
+    assert len(model.requests) == 0
+
+
+@pytest.mark.rule("R042")
+@pytest.mark.parametrize("name", ["on_prepare_messages", "on_prepare_model_messages"])
+async def test_a_hook_cannot_even_make_a_message_of_a_role_that_there_is_not(name: str) -> None:
+    model = scripted("ok")
+
+    def made(_messages: Any, _view: Any) -> list[Message]:
+        role: Any = "x"
+        return [Message(role, (TextPart("hm"),))]
+
+    hooks: dict[str, Any] = {name: made}
+    with pytest.raises(ValueError, match=r"Message\(role='x'\): give 'system', 'user', "):
         await agent(model, hooks=Hooks(**hooks)).generate_text("go")
     assert len(model.requests) == 0
 

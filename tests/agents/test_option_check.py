@@ -57,9 +57,9 @@ def test_what_is_no_agent_is_no_sub_agent() -> None:
         Agent("helper", None, scripted("ok"), sub_agents=others)
 
 
-@pytest.mark.parametrize("name", [None, 3])
+@pytest.mark.parametrize("name", [None, 3, ""])
 def test_the_name_of_an_agent_is_a_text(name: Any) -> None:
-    with pytest.raises(TypeError, match=f"name={name}: an agent's name is a text"):
+    with pytest.raises(TypeError, match=f"name={name!r}: give a text, not empty"):
         Agent(name, None, scripted("ok"))
 
 

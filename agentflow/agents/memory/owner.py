@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agentflow.agents.memory.turn import Thread
 from agentflow.errors import ContractError
+from agentflow.graph.argument import NAME, check_fields, or_none
 
 if TYPE_CHECKING:
     from agentflow.run.context import NodeContext
@@ -25,10 +26,16 @@ class Owner:
     Args:
         resource_id: Whose; without it nothing is read or written.
         thread_id: Which of their conversations; without it no conversation is.
+
+    Raises:
+        TypeError: One of them is no text, or an empty one.
     """
 
     resource_id: str | None = None
     thread_id: str | None = None
+
+    def __post_init__(self) -> None:
+        check_fields(self, {"resource_id": or_none(NAME), "thread_id": or_none(NAME)})
 
     @property
     def thread(self) -> Thread | None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from agentflow.agents.memory.ports import Embedder, VectorIndex
 from agentflow.agents.memory.turn import Thread, Turn
+from agentflow.graph.argument import Wanted, check_arguments, one_of, whole, with_methods
 
 __all__ = ["Reach", "SemanticRecall"]
 
@@ -14,6 +15,18 @@ Reach = Literal["resource", "thread"]
 """Where turns are looked for: in all conversations of a resource, or in the one where something is asked."""
 
 _LEAST: Final = 0.2
+
+_WANTED: Final = {
+    "embedder": with_methods("an Embedder", "embed"),
+    "index": with_methods("a VectorIndex, such as InMemoryVectors()", "add", "search"),
+    "limit": whole(1),
+    "least": Wanted(
+        lambda value: isinstance(value, int | float) and -1 <= value <= 1,
+        "a similarity, from -1 to 1",
+        ValueError,
+    ),
+    "reach": one_of(*get_args(Reach)),
+}
 
 
 class SemanticRecall:
@@ -29,6 +42,7 @@ class SemanticRecall:
         reach: Where turns are looked for.
 
     Raises:
+        TypeError: The embedder or the index is none.
         ValueError: A number is out of range, or there is no such `reach`.
     """
 
@@ -41,12 +55,8 @@ class SemanticRecall:
         least: float = _LEAST,
         reach: Reach = "resource",
     ) -> None:
-        if limit < 1:
-            raise ValueError(f"limit={limit!r}: it is a number of turns, from 1")
-        if not -1 <= least <= 1:
-            raise ValueError(f"least={least!r}: a similarity is from -1 to 1")
-        if reach not in ("resource", "thread"):
-            raise ValueError(f"reach={reach!r}: it is 'resource' or 'thread'")
+        given = {"embedder": embedder, "index": index, "limit": limit, "least": least}
+        check_arguments("SemanticRecall", _WANTED, {**given, "reach": reach})
         self._embedder = embedder
         self._index = index
         self._limit = limit

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from agentflow.agents.memory.ports import ConversationHistory, Recall, WorkingMemory
+from agentflow.graph.argument import WAIT, check_fields, or_none, whole, with_methods
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -29,6 +29,14 @@ Save = Literal["finish", "step", "step_and_wait", "never"]
 
 _DEBOUNCE: Final = 0.2
 
+_WANTED: Final = {
+    "turns": whole(0),
+    "working": or_none(with_methods("a WorkingMemory", "get", "put")),
+    "working_type": or_none(with_methods("a pydantic model", "model_validate")),
+    "recall": or_none(with_methods("a Recall, such as SemanticRecall(…)", "add", "search")),
+    "debounce": WAIT,
+}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
@@ -44,7 +52,7 @@ class Memory:
         debounce: Seconds that a record of a step waits for others, to be written together with them.
 
     Raises:
-        TypeError: `history` is none.
+        TypeError: `history` or another part is none.
         ValueError: A number is out of range, there is no such `save`, or of `working` and `working_type` one is missing.
 
     Attributes:
@@ -65,13 +73,10 @@ class Memory:
             raise TypeError(
                 f"history={self.history!r} keeps no conversations: give InMemoryHistory(), or another ConversationHistory"
             )
-        if self.turns < 0:
-            raise ValueError(f"turns={self.turns!r}: it is a number of turns, or 0 for none")
+        check_fields(self, _WANTED)
         if self.save not in get_args(Save):
             said = ", ".join(map(repr, get_args(Save)))
             raise ValueError(f"save={self.save!r}: it is one of {said}")
-        if not 0 <= self.debounce < math.inf:
-            raise ValueError(f"debounce={self.debounce!r}: it is a number of seconds, or 0")
         if (self.working is None) != (self.working_type is None):
             raise ValueError(
                 "working= keeps a working memory, and working_type= says what is in it: give both, or none"

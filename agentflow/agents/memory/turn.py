@@ -6,8 +6,9 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from agentflow.graph.codec import decoded, encoded
-from agentflow.messages.message import Message
+from agentflow.graph.argument import NAME, TEXT, check_fields
+from agentflow.graph.codec import Unstorable, decoded, encoded
+from agentflow.messages.message import Message, all_messages
 
 __all__ = ["Thread", "Turn", "messages_of", "text_of"]
 
@@ -19,10 +20,16 @@ class Thread:
     Args:
         resource: Whose it is, such as the id of a user.
         id: Which of theirs.
+
+    Raises:
+        TypeError: One of them is no text, or an empty one.
     """
 
     resource: str
     id: str
+
+    def __post_init__(self) -> None:
+        check_fields(self, {"resource": NAME, "id": NAME})
 
     def is_of(self, resource: str, thread: str | None) -> bool:
         """Whether it belongs to a resource; and if `thread` is given, whether it is that conversation, or one below it."""
@@ -38,22 +45,27 @@ class Turn:
     Args:
         id: The id of the agent's run, which no other turn has.
         messages: The messages, in order; every tool call in them has its result.
+
+    Raises:
+        TypeError: The id is no text, or something in it is no message.
     """
 
     id: str
     messages: tuple[Message, ...]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "messages", tuple(self.messages))
+        check_fields(self, {"id": NAME})
+        object.__setattr__(self, "messages", all_messages(self.messages, of="Turn"))
 
 
 def text_of(messages: Iterable[Message]) -> str:
     """Messages as JSON, for adapters that keep text.
 
     Raises:
+        TypeError: Something among them is no message.
         Unstorable: Something in a message would not come back as it was.
     """
-    data = [encoded(message) for message in messages]
+    data = [encoded(message) for message in all_messages(messages, of="text_of")]
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     try:
         text.encode()
@@ -67,6 +79,15 @@ def messages_of(text: str) -> tuple[Message, ...]:
     """The messages that `text_of` made a text of.
 
     Raises:
+        TypeError: It is no text.
         Unstorable: The text is damaged, or of another version.
     """
-    return tuple(decoded(data) for data in json.loads(text))
+    TEXT.check("text", text, of="messages_of")
+    try:
+        data = json.loads(text)
+    except ValueError as error:
+        raise Unstorable(f"the stored text is damaged: it is no JSON: {error}") from error
+    found = decoded(data) if not isinstance(data, list) else tuple(map(decoded, data))
+    if not isinstance(found, tuple) or not all(isinstance(one, Message) for one in found):
+        raise Unstorable("the stored text is damaged: it is no list of messages")
+    return found
