@@ -213,6 +213,9 @@ async def _run_below(
         run, made.task.plan, id=_frame_id(ctx, name), signal=ctx.signal.derive(), above=ctx
     )
     frame.ledger = ctx.ledger.share(_share(ctx, budget))
+    if ctx.run.journal is not None:
+        # Before a crash, or before it was suspended: nothing resets a share either.
+        frame.ledger.restore(ctx.run.journal.spent_in(frame.path))
     view = CallView(run=run, run_id=frame.id)
     messages = as_messages(input)
     if sink is not None:

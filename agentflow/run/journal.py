@@ -21,7 +21,7 @@ from pydantic_core import to_json
 
 from agentflow.errors import StoreError
 from agentflow.run.entries import SNAPSHOT, Claim, Entry, StoredStatus
-from agentflow.run.places import is_below, place_of, upwards
+from agentflow.run.places import is_below, place_of, shares_of, upwards
 from agentflow.run.stored import restored, stored_time
 from agentflow.run.turn import Turn
 
@@ -74,6 +74,7 @@ class Journal:
         self._visits: dict[str, deque[dict[str, Any]]] = {}
         self._gone: set[str] = set()
         self._begun: dict[str, _Begun] = {}
+        self._shares: dict[str, dict[str, float]] = {}
         self._waiting: dict[str, VisitRecord] = {}
         self._held: list[tuple[str, str]] = []
         self._untold: list[Callable[[], None]] = []
@@ -169,6 +170,7 @@ class Journal:
             moved(at): found for at, found in self._visits.items() if at and is_below(at, old)
         }
         self._begun = {moved(at): begun for at, begun in self._begun.items() if is_below(at, old)}
+        self._shares = {moved(at): used for at, used in self._shares.items() if is_below(at, old)}
         for begun in self._begun.values():
             begun.effects = {
                 now + key.removeprefix(was): effect for key, effect in begun.effects.items()
@@ -179,9 +181,10 @@ class Journal:
                 self.answers[request["id"]] = self.answers.pop(id)
 
     def _count(self, at: str, spent: Mapping[str, float]) -> None:
-        """Add what an entry says was spent to the run, and to the visits that it was spent in or below."""
-        for limit, amount in spent.items():
-            self.used[limit] = self.used.get(limit, 0) + amount
+        """Add what an entry says was spent to the run, and to the frames and visits that it was spent in or below."""
+        for used in (self.used, *(self._shares.setdefault(frame, {}) for frame in shares_of(at))):
+            for limit, amount in spent.items():
+                used[limit] = used.get(limit, 0) + amount
         below = {limit: amount for limit, amount in spent.items() if limit in _LIMITED_BY_USES}
         for place in upwards(at) if below else ():
             begun = self._begin(place).spent
@@ -194,8 +197,10 @@ class Journal:
     def _end(self, place: str) -> None:
         """Forget what is recorded below a visit that has ended: nobody will ask for it again."""
         self._begun.pop(place, None)
-        for inside in [found for found in self._begun if is_below(found, place)]:
-            del self._begun[inside]
+        known: dict[str, Any]
+        for known in (self._begun, self._shares):
+            for inside in [found for found in known if is_below(found, place)]:
+                del known[inside]
         for inside in [found for found in self._visits if found and is_below(found, place)]:
             del self._visits[inside]
 
@@ -241,6 +246,10 @@ class Journal:
         """What a visit that has not ended, and everything below it, is known to have spent."""
         begun = self._begun.get(place)
         return {} if begun is None else begun.spent
+
+    def spent_in(self, frame: str) -> Mapping[str, float]:
+        """What a frame that may have a share of its own, and everything below it, is known to have spent."""
+        return self._shares.get(frame, {})
 
     def attempts_at(self, place: str) -> int:
         """How many attempts of a visit that has not ended are known to have failed."""

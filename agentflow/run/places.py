@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-__all__ = ["is_below", "named", "place_of", "upwards"]
+__all__ = ["is_below", "named", "place_of", "shares_of", "upwards"]
 
 _VISIT: Final = re.compile(r"[^#]*#[0-9]+")
 """The visit that the last step of a frame's path belongs to, whatever its attempt or its branch."""
@@ -24,6 +24,15 @@ def upwards(place: str) -> Iterator[str]:
         frame = place.rpartition("/")[0]
         above, _, step = frame.rpartition("/")
         place = f"{above}/{_VISIT.match(step)[0]}" if step else ""  # type: ignore[index]
+
+
+def shares_of(place: str) -> Iterator[str]:
+    """The frames around a visit that stand beside others of their visit, as branches and sub-agents do, which may have a share."""
+    frame = place.rpartition("/")[0]
+    while frame:
+        if frame.endswith("]"):
+            yield frame
+        frame = frame.rpartition("/")[0]
 
 
 def is_below(inner: str, place: str) -> bool:

@@ -120,6 +120,7 @@ class _Record(Journal):
         claim = Claim(info.run_id, 0, replace(info, last=0))
         super().__init__(NOWHERE, claim, entries[:begin])
         self.used.clear()
+        self._shares.clear()
         self.visits = 0
         self.difference: Difference | None = None
         self._status = info.status
