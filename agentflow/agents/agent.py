@@ -151,7 +151,7 @@ class Agent:
 
         Raises:
             TypeError: There is no schema.
-            OutputInvalid: The answer is not of the type, and stayed so.
+            OutputInvalid: The model's answer is not of the type, and stayed so.
             Exception: What `generate_text` raises.
         """
         if schema is None:

@@ -13,7 +13,7 @@ from agentflow.agents.memory.recording import record_step
 from agentflow.agents.setup import LoopSetup, setup_in_force
 from agentflow.agents.step import Step
 from agentflow.agents.stop import is_met
-from agentflow.agents.structured_step import not_generated
+from agentflow.agents.structured_step import bailed_with, not_generated
 from agentflow.errors import OutputInvalid
 from agentflow.messages.message import user
 from agentflow.run.effects import emit
@@ -45,6 +45,8 @@ class Deciding:
         await record_step(setup.memory, ctx, state["messages"])
         if "bailed" in state:
             value = state["bailed"]
+            if not setup.rewrites_output:
+                value = bailed_with(setup.output, value, len(steps))
             return {"result": _result(state, "bail", text=result_text(value), object=value)}
         await _finished_step(setup, ctx, steps[-1])
         if not steps[-1].tool_calls:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from agentflow.agents.call_view import CallView
@@ -11,11 +11,12 @@ from agentflow.agents.loop_result import LoopResult
 from agentflow.agents.middleware import Middleware, handled_once, seen_by
 from agentflow.agents.middleware_span import spanned
 from agentflow.agents.setup import LoopSetup, setup_in_force
-from agentflow.errors import ContractError
+from agentflow.errors import ContractError, OutputInvalid
 from agentflow.graph.kinds import Kind
 from agentflow.graph.limits import Uses
 from agentflow.graph.node import Node, node
 from agentflow.messages.message import Message, assistant
+from agentflow.models.transport import structured
 from agentflow.run.compose import perform
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ async def _taken(
     proceed = work
     for at, middleware in reversed(list(enumerate(setup.middlewares))):
         if middleware.turn is not None:
-            proceed = _inside(ctx, at, middleware, messages, proceed, view)
+            proceed = _inside(ctx, at, middleware, messages, proceed, view, setup.output)
     return await proceed()
 
 
@@ -97,29 +98,69 @@ def _inside(
     messages: tuple[Message, ...],
     proceed: Callable[[], Awaitable[LoopResult]],
     view: CallView,
+    wanted: structured | None,
 ) -> Any:
     async def take() -> LoopResult:
         assert middleware.turn is not None
-        turn = PendingTurn(messages=messages, proceed=proceed)
+        taken: list[LoopResult] = []
+
+        async def proceeding() -> LoopResult:
+            taken.append(await proceed())
+            return taken[-1]
+
+        turn = PendingTurn(messages=messages, proceed=proceeding)
         with spanned(ctx, at, middleware, "turn", messages) as tell:
             given = await handled_once(middleware.turn, turn, seen_by(at, middleware, view))
             if isinstance(given, str):
-                given = _answered(messages, given)
-            if not isinstance(given, LoopResult):
+                given = _answered(messages, given, _read(given, middleware, wanted))
+            elif not isinstance(given, LoopResult):
                 raise ContractError(
                     f"middleware {middleware.name!r} gave {type(given).__name__} for a turn; it gives what "
                     f"'await turn.proceed()' gave, or a text in its place"
                 )
+            elif wanted is not None and all(given.object is not one.object for one in taken):
+                given = replace(given, object=_accepted(given.object, middleware, wanted))
             tell(given.text)
         return given
 
     return take
 
 
-def _answered(messages: tuple[Message, ...], text: str) -> LoopResult:
+def _accepted(value: Any, middleware: Middleware, wanted: structured) -> Any:
+    """The structured output of a result that middleware has made.
+
+    Raises:
+        ContractError: It is none.
+    """
+    try:
+        return wanted.accept(value)
+    except OutputInvalid as error:
+        raise ContractError(
+            f"middleware {middleware.name!r} gave another value for the structured output of a turn: {error}"
+        ) from error
+
+
+def _read(text: str, middleware: Middleware, wanted: structured | None) -> Any:
+    """The structured output that a text is, if one was asked for.
+
+    Raises:
+        ContractError: It is none.
+    """
+    if wanted is None:
+        return None
+    try:
+        return wanted.parse(assistant(text))
+    except OutputInvalid as error:
+        raise ContractError(
+            f"middleware {middleware.name!r} gave a text for a turn that is to give structured output: {error}"
+        ) from error
+
+
+def _answered(messages: tuple[Message, ...], text: str, object: Any) -> LoopResult:
     """What a turn has come to for which no model was asked: nobody must take its answer for a model's."""
     return LoopResult(
         text=text,
+        object=object,
         messages=(*messages, assistant(text, provenance="contributed")),
         given=len(messages),
         records=(),

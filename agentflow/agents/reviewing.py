@@ -12,7 +12,9 @@ from agentflow.agents.middleware import MiddlewareAborted, rewritten
 from agentflow.agents.pending_request import saying
 from agentflow.agents.receiving import again
 from agentflow.agents.setup import LoopSetup, setup_in_force
-from agentflow.errors import ContractError
+from agentflow.agents.structured_step import bailed_with
+from agentflow.errors import ContractError, OutputInvalid
+from agentflow.models.transport import structured
 from agentflow.tools.results import result_text
 
 if TYPE_CHECKING:
@@ -41,24 +43,47 @@ class Reviewing:
         setup = setup_in_force(self._setup, ctx)
         worked = state["worked"]
         view = CallView.of(ctx, attempt=state["attempt"], feedback=state["feedback"])
-        value = worked.text if worked.object is None else worked.object
+        is_text = worked.object is None and setup.output is None
+        value = worked.text if is_text else worked.object
         try:
             given = await rewritten(ctx, setup.middlewares, "output", value, view)
         except MiddlewareAborted as aborted:
             streamed = ctx.run.sink is not None
             because = "its answer was handed out, and cannot be taken back" if streamed else ""
             return {"feedback": await again(setup, aborted, view, because=because)}
+        if setup.output is not None and setup.rewrites_output:
+            given = _of_the_type(setup.output, worked, given)
         await judge(setup.guardrails, "output", given, view, ctx=ctx)
-        return {self._kept: worked if given is value else _with(worked, given)}
+        changed = given is not value
+        return {self._kept: _with(worked, given, is_text=is_text) if changed else worked}
 
 
-def _with(worked: LoopResult, value: Any) -> LoopResult:
+def _of_the_type(wanted: structured, worked: LoopResult, given: Any) -> Any:
+    """The structured output after those who may rewrite it; what they have left as it is was looked at before.
+
+    Raises:
+        ContractError: Middleware gave something else for it.
+        StructuredOutputNotGenerated: A tool did, and no middleware has made the type of it.
+    """
+    if given is worked.object:
+        if worked.finish_reason != "bail":
+            return given
+        return bailed_with(wanted, given, len(worked.records))
+    try:
+        return wanted.accept(given)
+    except OutputInvalid as error:
+        raise ContractError(
+            f"output middleware gave another value for the structured output: {error}; it gives one of the type"
+        ) from error
+
+
+def _with(worked: LoopResult, value: Any, *, is_text: bool) -> LoopResult:
     """The result with another answer, in its conversation too: what was rewritten must not come back from there.
 
     Raises:
         ContractError: Middleware gave no text for a text.
     """
-    if worked.object is None and not isinstance(value, str):
+    if is_text and not isinstance(value, str):
         raise ContractError(
             f"output middleware gave {type(value).__name__} for a text; it gives a text"
         )
@@ -69,5 +94,5 @@ def _with(worked: LoopResult, value: Any) -> LoopResult:
         saying(message, text) if place == at else message
         for place, message in enumerate(worked.messages)
     )
-    changed = None if worked.object is None else value
+    changed = None if is_text else value
     return replace(worked, text=text, object=changed, messages=messages)

@@ -76,6 +76,11 @@ class LoopSetup:
     retries: int = 0
     memory: Memory | None = None
 
+    @property
+    def rewrites_output(self) -> bool:
+        """Whether middleware may still make another answer of that of the loop."""
+        return any(one.output is not None for one in self.middlewares)
+
     async def told(self, ctx: NodeContext, messages: Sequence[Message]) -> tuple[Message, ...]:
         """What the model is told before the conversation, gathered from all sources.
 

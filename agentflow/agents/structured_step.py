@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from agentflow.errors import StructuredOutputNotGenerated
+from agentflow.errors import OutputInvalid, StructuredOutputNotGenerated
 from agentflow.messages.message import Message
 from agentflow.models.transport import Preparation, structured
 
-__all__ = ["StructuredStep", "as_structured", "not_generated"]
+__all__ = ["StructuredStep", "as_structured", "bailed_with", "not_generated"]
 
 
 class StructuredStep:
@@ -41,10 +41,36 @@ def not_generated(steps: int, why: str) -> StructuredOutputNotGenerated:
         why: What ended it.
     """
     return StructuredOutputNotGenerated(
-        f"structured output was asked for, and after {steps} step{'' if steps == 1 else 's'} {why} before the model gave it: "
+        f"structured output was asked for, and after {_counted(steps)} {why} before the model gave it: "
         f"let the model give a final answer without tools (a larger max_steps, or on_max_steps='answer'), or split the work "
         f"into two calls, one with the tools and one for the structured output"
     )
+
+
+def bailed_with(wanted: structured | None, value: Any, steps: int) -> Any:
+    """What a tool has ended a loop with, as what was asked for.
+
+    Args:
+        wanted: What was asked for, if that is no text.
+        value: What the tool gave.
+        steps: How many steps the loop took.
+
+    Raises:
+        StructuredOutputNotGenerated: It is something else.
+    """
+    if wanted is None:
+        return value
+    try:
+        return wanted.accept(value)
+    except OutputInvalid as error:
+        raise StructuredOutputNotGenerated(
+            f"structured output was asked for, and after {_counted(steps)} a tool ended the loop with something else: {error}; "
+            f"have the tool give a value of the type, or ask for the structured output in a call without that tool"
+        ) from error
+
+
+def _counted(steps: int) -> str:
+    return f"{steps} step{'' if steps == 1 else 's'}"
 
 
 def as_structured(output: Any) -> structured | None:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from agentflow.errors import OutputInvalid
+from agentflow.graph.excerpt import excerpt
 from agentflow.graph.frozen import FrozenDict, freeze
 from agentflow.messages.message import Message
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
 
 __all__ = ["MESSAGE", "TEXT", "Preparation", "Transport", "checked_transport", "structured"]
 
@@ -131,7 +135,7 @@ class structured:  # noqa: N801 - reads as what it makes: transport=structured(R
         ValueError: `corrections` is no whole number of at least 0.
     """
 
-    __slots__ = ("_validate", "corrections", "name", "schema", "type")
+    __slots__ = ("_accept", "_validate", "corrections", "name", "schema", "type")
 
     def __init__(self, type: Any, *, name: str = "structured", corrections: int = 1) -> None:
         from pydantic import TypeAdapter
@@ -155,6 +159,7 @@ class structured:  # noqa: N801 - reads as what it makes: transport=structured(R
                 f"structured({_named(type)}): no JSON schema can be made: {reason}"
             ) from error
         self._validate = adapter.validate_json
+        self._accept = adapter.validate_python
 
     def prepare(self) -> Preparation:
         """The schema, and the same in words."""
@@ -175,17 +180,36 @@ class structured:  # noqa: N801 - reads as what it makes: transport=structured(R
         try:
             return self._validate(text)
         except ValidationError as error:
-            reasons = "; ".join(
-                f"{'.'.join(map(str, item['loc'])) + ': ' if item['loc'] else ''}{item['msg']}"
-                for item in error.errors(include_url=False, include_context=False)
-            )
+            reasons = _reasons(error)
             shown = text if len(text) <= 200 else f"{text[:197]}..."
             raise OutputInvalid(
                 f"the model's answer is no {_named(self.type)}: {reasons} (answer: {shown!r})"
             ) from error
 
+    def accept(self, value: Any) -> Any:
+        """The validated value, of one that code of the application gives in place of the model's answer.
+
+        Raises:
+            OutputInvalid: It is not of the type.
+        """
+        from pydantic import ValidationError
+
+        try:
+            return self._accept(value)
+        except ValidationError as error:
+            raise OutputInvalid(
+                f"{excerpt(value)} is no {_named(self.type)}: {_reasons(error)}"
+            ) from error
+
     def __repr__(self) -> str:
         return f"structured({_named(self.type)})"
+
+
+def _reasons(error: ValidationError) -> str:
+    return "; ".join(
+        f"{'.'.join(map(str, item['loc'])) + ': ' if item['loc'] else ''}{item['msg']}"
+        for item in error.errors(include_url=False, include_context=False)
+    )
 
 
 def _without_fence(text: str) -> str:
