@@ -22,7 +22,7 @@ from agentflow.graph.waiting import Ask
 from agentflow.run.decide import Suspend
 from agentflow.run.entries import Claim, Entry, RunInfo, StoredStatus
 from agentflow.run.journal import Journal
-from agentflow.run.places import named
+from agentflow.run.places import is_below, named
 from agentflow.run.recorded import NOWHERE, RecordedRun
 from agentflow.run.stored import restored, stored
 from agentflow.run.suspension import Request, json_schema, last_suspension, request_id
@@ -49,7 +49,8 @@ async def misfit(workflow: Workflow[Any], info: RunInfo, entries: Sequence[Entry
 
     Returns:
         What would go wrong and where, or `None`: then the run comes to no `IncompatibleRun`, and to no `ContractError`
-        that the definition does not come to by itself.
+        that the definition does not come to by itself. What the function of a node runs below itself, as an agent that has
+        handed out a task does, is looked at only when that goes on.
     """
     if not entries:
         return None
@@ -228,12 +229,21 @@ class _Rehearsal(Journal):
             frame = request.run_id.removeprefix(self._claim.run_id)
             name = named(frame, request.node_id)
             rest = self._rests.get(f"{frame}/{request.node_id}#{request.visit}")
-            if rest is None:
+            if rest is None and not self._is_inside_a_body(frame):
                 yield f"node {name}, which asks {request.key!r}, is not visited there any more"
-            elif isinstance(rest.node.node.run, Ask):
+            elif rest is not None and isinstance(rest.node.node.run, Ask):
                 what = _changed(rest.node.node.run, request, rest.frame.state)
                 if what:
                     yield f"node {name}: the {what} of its open question has changed"
+
+    def _is_inside_a_body(self, frame: str) -> bool:
+        """Whether a frame belongs to what the function of a node runs, as that of an agent that has handed out a task does.
+
+        Where such a function would go today is not known before it is called.
+        """
+        return any(
+            rest.node.kind is None and is_below(frame, place) for place, rest in self._rests.items()
+        )
 
     def lacks(self) -> Iterator[str]:
         """The fields that the run would miss on its way from where it rests."""

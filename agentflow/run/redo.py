@@ -144,6 +144,7 @@ def redo(frame: Frame, node: PlanNode, body: Mapping[str, Any]) -> tuple[PlanRou
     if body["node"] != node.id:
         raise IncompatibleRun(
             f"the journal of run {frame.run.id} visits node {body['node']!r} where the definition of today visits {node.id!r}"
+            f"{_rounds_told(frame, node, body['node'])}"
         )
     if body["kind"] == "failed":
         if node.on_error is None:
@@ -174,6 +175,21 @@ def redo(frame: Frame, node: PlanNode, body: Mapping[str, Any]) -> tuple[PlanRou
             f"the route that was taken from node {node.id!r} led to {taken}; today it leads to {today}"
         )
     return route, None
+
+
+def _rounds_told(frame: Frame, today: PlanNode, before: str) -> str:
+    """What is to be told of the rounds, if they are why the way is another."""
+    plan = frame.plan
+    handler = plan.on_limit
+    if handler is None:
+        return ""
+    now = f"workflow {plan.workflow.id!r} has max_rounds={plan.max_rounds}, which is max_steps of an agent"
+    if today is handler:
+        return f": {now}, and the run has opened round {plan.max_rounds + 1} of it"
+    if before == handler.id and today.starts_round:
+        # Today another round has been opened just now.
+        return f": {now}; when its rounds ran out, it had max_rounds={frame.round - 1}"
+    return ""
 
 
 def _target(route: PlanRoute) -> str | None:

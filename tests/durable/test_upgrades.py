@@ -426,3 +426,30 @@ async def test_a_run_that_waits_for_a_time_is_left_waiting_when_it_does_not_fit(
             await engine.run(run_id="r")
     (after,) = await store.find()
     assert (after.status, after.due) == ("suspended", before.due)
+
+
+async def test_a_limit_of_rounds_that_was_reached_and_is_another_now_is_named() -> None:
+    async def again(state: Any) -> dict[str, Any]:
+        return {"n": 3}
+
+    async def closing(state: Any) -> dict[str, Any]:
+        return {"size": 3}
+
+    def limited(rounds: int) -> Workflow[Any]:
+        return flow(
+            node(again, provides=["n"], starts_round=True, routes=[route.to("again")]),
+            node(closing, provides=["size"], routes=[route.to("act")]),
+            act(routes=[route.deliver("ok")]),
+            on_limit="closing",
+            max_rounds=rounds,
+        )
+
+    store = MemoryStore()
+    assert (await process(limited(2), store, {"n": 1})).status == "suspended"
+    told = (
+        "visits node 'closing' where the definition of today visits 'again': workflow 'flow' has max_rounds=3, .*; "
+        "when its rounds ran out, it had max_rounds=2"
+    )
+    await refused(limited(3), store, told)
+    async with Engine(limited(2), store=store) as engine:
+        assert await engine.resume("r", True) is True
