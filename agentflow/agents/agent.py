@@ -18,6 +18,7 @@ from agentflow.agents.idle_stream import MOST_TURNS, stream_of
 from agentflow.agents.loop import loop_of
 from agentflow.agents.option_check import check_options, check_own
 from agentflow.agents.options import AgentOptions, CallOptions, Profile, ResumedCallOptions
+from agentflow.agents.registration import with_registered
 from agentflow.agents.result import ObjectResult, TextResult
 from agentflow.agents.stream import AgentStream
 from agentflow.agents.sync import Turn, waited
@@ -96,7 +97,7 @@ class Agent:
         self._observers = tuple(observers)
         self._store: Store | None = store_of(store)
         self._workflows: dict[Any, Workflow[LoopResult]] = {}
-        self._task: Workflow[LoopResult] | None = None
+        self._task: tuple[Workflow[LoopResult], Workflow[LoopResult]] | None = None
         # Now, and not with the first call: a model or a tool that cannot be used must not wait to say so.
         self._engine: CallEngine | None = self._engine_of(self.profile, self._store)
         self._entered = False
@@ -109,8 +110,8 @@ class Agent:
 
     @property
     def workflow(self) -> Workflow[LoopResult]:
-        """What it runs, the loop and what stands around it: to be drawn, bounded, validated, or taken apart."""
-        return self._workflow_of(self.profile)
+        """What it runs, with what is `registered` where this is asked: to be drawn, bounded, validated, or taken apart."""
+        return self._workflow_of(with_registered(self.profile, self))
 
     @property
     def engine(self) -> CallEngine:
@@ -158,14 +159,7 @@ class Agent:
             raise TypeError("schema=None: give the type of the answer; generate_text gives a text")
         call = await opened(self, input, {**options, "output": schema})
         await call.begin()
-        made = await call.ended()
-        return ObjectResult(
-            loop=made.loop,
-            workflow=made.workflow,
-            run_id=made.run_id,
-            total_usage=made.total_usage,
-            usage_by_path=made.usage_by_path,
-        )
+        return ObjectResult.holding(await call.ended())
 
     def stream_text(
         self,
@@ -260,10 +254,14 @@ class Agent:
             raise RuntimeError(
                 f"agent {self.name!r} has a store, so it is entered first: async with Agent(…, store=…) as agent"
             )
-        if profile is self.profile:
+        if self.is_as_made(profile):
             return self.engine, False
         store = None if self._store is None else BorrowedStore(self._store)
         return self._engine_of(profile, store), True
+
+    def is_as_made(self, profile: Profile) -> bool:
+        """Whether a profile is its own, and so is all that is proved of it: sub-agents may have what is registered for them."""
+        return profile is self.profile and self.engine.workflow is self._workflow_of(profile)
 
     def made_for(self, profile: Profile) -> tuple[CallEngine, Workflow[LoopResult]]:
         """An engine and a `task` of its own for a profile, to be used below another run; for delegation alone."""
@@ -371,9 +369,10 @@ class Agent:
     @property
     def task(self) -> Workflow[LoopResult]:
         """Its workflow inside of one that has a node of its name, so that what happens below another run tells whose it is."""
-        if self._task is None:
-            self._task = task_of(self.id, self.workflow)
-        return self._task
+        workflow = self.engine.workflow
+        if self._task is None or self._task[0] is not workflow:
+            self._task = workflow, task_of(self.id, workflow)
+        return self._task[1]
 
     async def close(self) -> None:
         """Cancel what is running, and give back connections and the store; the agent can be used again."""

@@ -176,7 +176,7 @@ async def run_below(
     """
     _go_deeper(ctx)
     profile = with_registered(agent.profile, agent)
-    if profile is agent.profile:
+    if agent.is_as_made(profile):
         made = _Made(agent, profile, agent.engine, agent.task, ceiling)
         return await _run_below(ctx, made, input, name=name, budget=budget)
     engine, task = agent.made_for(profile)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from agentflow.agents.loop_result import FinishReason, LoopResult
 from agentflow.agents.step import Step
@@ -110,6 +110,11 @@ class TextResult:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectResult(TextResult, Generic[T]):
     """The same, with a structured output of the type that was asked for."""
+
+    @classmethod
+    def holding(cls, made: TextResult) -> Self:
+        """The result of a call that has asked for a structured output."""
+        return cls(**{each.name: getattr(made, each.name) for each in fields(made)})
 
     @property
     def object(self) -> T:
