@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from agentflow.errors import (
     ModelDenied,
@@ -12,6 +12,7 @@ from agentflow.errors import (
     ModelTimeout,
     ModelUnavailable,
 )
+from agentflow.models.failure import failure_of
 
 __all__ = ["Fault", "MalformedAnswer", "Refused", "status_of"]
 
@@ -66,15 +67,15 @@ class Refused(Exception):
         wait = "" if self.retry_after is None else f" (retry after {self.retry_after:g} s)"
         return f"{self.status}: {self.message}{wait}"
 
+    @property
+    def body(self) -> dict[str, Any]:
+        """What the server's answer says, as the vendors' clients hand it on with their errors."""
+        told = {"message": self.message}
+        return {"error": told if self.kind is None else {**told, "type": self.kind}}
+
     def error(self) -> ModelError:
-        """The model error that a provider makes of it."""
-        told = f"the server answered {self.status}: {self.message}"
-        if self.status == 429:
-            return ModelRateLimited(told, status=self.status, retry_after=self.retry_after)
-        if self.status >= 500 or self.status == 408:
-            return ModelUnavailable(told, status=self.status, retry_after=self.retry_after)
-        kind = ModelDenied if self.status in (401, 402, 403) else ModelRequestRefused
-        return kind(told, status=self.status)
+        """The model error that a provider makes of it: the same decision, by what it carries as a client's error does."""
+        return failure_of(self)
 
 
 _STATUSES: tuple[tuple[type[ModelError], int], ...] = (

@@ -12,6 +12,7 @@ import anthropic
 import anyio
 import anyio.lowlevel
 import anyio.to_thread
+import httpx2
 import openai
 import pytest
 
@@ -35,6 +36,7 @@ from agentflow.mock import (
     Refused,
     Rule,
 )
+from agentflow.models.failure import failure_of
 from agentflow.models.ports import ModelContext
 from agentflow.testing import FixedClock, fake_context
 from tests.mock.clients import FORMATS, Format, Heard
@@ -323,7 +325,12 @@ class Endless:
         (Refused(400), ModelRequestRefused),
         (Refused(429), ModelRateLimited),
         (Refused(503), ModelUnavailable),
-        (Refused(408), ModelUnavailable),
+        (Refused(408), ModelTimeout),
+        (Refused(409), ModelUnavailable),
+        (Refused(425), ModelUnavailable),
+        (Refused(504), ModelTimeout),
+        (Refused(529), ModelUnavailable),
+        (Refused(429, kind="insufficient_quota"), ModelDenied),
     ],
 )
 async def test_in_process_a_fault_is_the_error_that_a_provider_makes_of_it(
@@ -335,6 +342,22 @@ async def test_in_process_a_fault_is_the_error_that_a_provider_makes_of_it(
     assert type(caught.value) is error
     malformed = isinstance(reply, MockReply) and reply.fault == "malformed"
     assert isinstance(caught.value.__cause__, MalformedAnswer) is malformed
+
+
+@pytest.mark.parametrize("kind", [None, "insufficient_quota", "overloaded_error"])
+@pytest.mark.parametrize(
+    "status", [400, 401, 402, 403, 404, 408, 409, 413, 422, 425, 429, 500, 504]
+)
+def test_in_process_a_refusal_is_what_the_clients_error_for_it_is(
+    status: int, kind: str | None
+) -> None:
+    wrong = Refused(status, "No.", retry_after=3, kind=kind)
+    response = httpx2.Response(
+        status, headers={"retry-after": "3"}, request=httpx2.Request("POST", "http://localhost")
+    )
+    theirs = openai.APIStatusError("No.", response=response, body=wrong.body)
+    made, expected = wrong.error(), failure_of(theirs)
+    assert (type(made), str(made), vars(made)) == (type(expected), str(expected), vars(expected))
 
 
 async def test_in_process_a_refusal_is_tried_again_when_it_says() -> None:
