@@ -9,6 +9,7 @@ from agentflow.agents.delegation import SubAgentFailed, steps_above
 from agentflow.agents.events import (
     AgentEvent,
     FinishEvent,
+    HandoffEvent,
     IdleEvent,
     StartEvent,
     StepEvent,
@@ -56,6 +57,7 @@ __all__ = [
     "Guardrail",
     "GuardrailBlocked",
     "Handoff",
+    "HandoffEvent",
     "Hooks",
     "IdleEvent",
     "InstructionContext",

@@ -17,7 +17,7 @@ from agentflow.tools.results import CallResults
 if TYPE_CHECKING:
     from agentflow.run.context import NodeContext
 
-__all__ = ["Acting", "settled"]
+__all__ = ["Acting", "settled", "tell_results"]
 
 
 class Acting:
@@ -34,6 +34,12 @@ class Acting:
 
     async def tools(self, state: LoopState, ctx: NodeContext) -> dict[str, Any]:
         """Carry out what the model proposed; every call gets its result."""
+        update = await self.carried_out(state, ctx)
+        await tell_results(ctx, update["messages"])
+        return update
+
+    async def carried_out(self, state: LoopState, ctx: NodeContext) -> dict[str, Any]:
+        """The same, without anybody being told of the results."""
         record, messages = state["steps"][-1], state["messages"]
         results = CallResults(messages[record.at].tool_calls)
         ended: dict[str, Any] = {}
@@ -56,10 +62,18 @@ class Acting:
             else:
                 made = results.messages("a tool call of this answer has ended the loop")
                 ended = {"bailed": bail.value}
-        for message in made:
-            for result in message.tool_results:
-                await tell(ctx, ToolResultEvent(result=result))
         return {"messages": made, **ended}
+
+
+async def tell_results(ctx: NodeContext, messages: Sequence[Message]) -> None:
+    """Hand out what has come of tool calls.
+
+    Raises:
+        DeliveryError: The sink failed.
+    """
+    for message in messages:
+        for result in message.tool_results:
+            await tell(ctx, ToolResultEvent(result=result))
 
 
 def settled(messages: Sequence[Message], reason: str) -> tuple[Message, ...]:

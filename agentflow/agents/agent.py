@@ -10,12 +10,11 @@ from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
+from agentflow.agents.agent_node import node_of
 from agentflow.agents.borrowed_store import BorrowedStore
 from agentflow.agents.call_engine import CallEngine
-from agentflow.agents.delegation import Delegation, run_below
-from agentflow.agents.guarded import guarded
+from agentflow.agents.delegation import Delegation
 from agentflow.agents.idle_stream import MOST_TURNS, stream_of
-from agentflow.agents.loop import loop_of
 from agentflow.agents.option_check import check_options, check_own
 from agentflow.agents.options import AgentOptions, CallOptions, Profile, ResumedCallOptions
 from agentflow.agents.registration import with_registered
@@ -23,9 +22,10 @@ from agentflow.agents.result import ObjectResult, TextResult
 from agentflow.agents.stream import AgentStream
 from agentflow.agents.sync import Turn, waited
 from agentflow.agents.task import identifier, task_of
+from agentflow.agents.transfer import transfer_to
 from agentflow.agents.trunk import opened
-from agentflow.graph.limits import Budget, Uses
-from agentflow.graph.node import Node, node
+from agentflow.agents.workflows import Workflows
+from agentflow.graph.limits import Budget
 from agentflow.run.attach import UNANSWERED
 from agentflow.run.options import check_options as check_run_options
 from agentflow.run.registry import store_of
@@ -34,8 +34,8 @@ from agentflow.tools.tool import Tool, tool
 if TYPE_CHECKING:
     from agentflow.agents.instructions import Instructions
     from agentflow.agents.loop_result import LoopResult
+    from agentflow.graph.node import Node
     from agentflow.graph.workflow import Workflow
-    from agentflow.run.context import NodeContext
     from agentflow.run.facts import Fact
     from agentflow.run.ports import Observer, Store
 
@@ -96,7 +96,7 @@ class Agent:
         self._budget = budget
         self._observers = tuple(observers)
         self._store: Store | None = store_of(store)
-        self._workflows: dict[Any, Workflow[LoopResult]] = {}
+        self._workflows = Workflows(self.id, self._own)
         self._task: tuple[Workflow[LoopResult], Workflow[LoopResult]] | None = None
         # Now, and not with the first call: a model or a tool that cannot be used must not wait to say so.
         self._engine: CallEngine | None = self._engine_of(self.profile, self._store)
@@ -111,7 +111,7 @@ class Agent:
     @property
     def workflow(self) -> Workflow[LoopResult]:
         """What it runs, with what is `registered` where this is asked: to be drawn, bounded, validated, or taken apart."""
-        return self._workflow_of(with_registered(self.profile, self))
+        return self._workflows.of(with_registered(self.profile, self))
 
     @property
     def engine(self) -> CallEngine:
@@ -261,53 +261,21 @@ class Agent:
 
     def is_as_made(self, profile: Profile) -> bool:
         """Whether a profile is its own, and so is all that is proved of it: sub-agents may have what is registered for them."""
-        return profile is self.profile and self.engine.workflow is self._workflow_of(profile)
+        return profile is self.profile and self.engine.workflow is self._workflows.of(profile)
 
     def made_for(self, profile: Profile) -> tuple[CallEngine, Workflow[LoopResult]]:
         """An engine and a `task` of its own for a profile, to be used below another run; for delegation alone."""
-        return self._engine_of(profile, None), task_of(self.id, self._workflow_of(profile))
+        return self._engine_of(profile, None), task_of(self.id, self._workflows.of(profile))
 
     def _engine_of(self, profile: Profile, store: Any) -> CallEngine:
         return CallEngine(
-            self._workflow_of(profile),
+            self._workflows.of(profile),
             profile,
             own=self._own,
             budget=self._budget,
             observers=self._observers,
             store=store,
         )
-
-    def _workflow_of(self, profile: Profile) -> Workflow[LoopResult]:
-        """The workflow of a profile: its graph depends on the steps and on who stands around the loop, all else is told later."""
-        around = None
-        if profile.is_guarded:
-            remembers = profile.memory is not None
-            turns = profile.takes_turns
-            around = (profile.max_middleware_retries, profile.judges_beside, remembers, turns)
-        delegated = profile.delegated_calls
-        key = (profile.steps, profile.on_max_steps, around, delegated, profile.sends)
-        known = self._workflows.get(key)
-        if known is None:
-            known = loop_of(
-                self.id,
-                self._own,
-                max_steps=profile.steps,
-                on_max_steps=profile.on_max_steps,
-                tool_model_calls=delegated,
-                sends=profile.sends,
-            )
-            if around is not None:
-                retries, beside, remembers, turns = around
-                known = guarded(
-                    known,
-                    self._own,
-                    retries=retries,
-                    beside=beside,
-                    remembers=remembers,
-                    turns=turns,
-                )
-            self._workflows[key] = known
-        return known
 
     def as_tool(
         self, *, id: str | None = None, description: str | None = None, budget: Budget | None = None
@@ -330,6 +298,25 @@ class Agent:
         tool_id = f"ask_{self.id}" if id is None else id
         return tool(Delegation(self, budget), id=tool_id, description=told)
 
+    def as_handoff(
+        self, *, id: str | None = None, description: str | None = None, carry: Any = None
+    ) -> Tool:
+        """A tool that hands the conversation over to this agent, which answers in place of the caller; for `handoffs`.
+
+        It works below the caller's run as one that has a task does, with its own instructions, model and tools. What it comes to
+        is what the call comes to. If it fails, the tool has failed, and the caller goes on.
+
+        Args:
+            id: The tool's id; default: `transfer_to_` and the agent's name.
+            description: What a model is told; default: to whom it hands over, and the agent's description.
+            carry: Makes of the conversation what is carried over, such as `Trim()` or `Summarise()`; default: all of it. Who
+                asks a model for it says so by an attribute `uses`.
+
+        Raises:
+            TypeError: `carry` cannot be called.
+        """
+        return transfer_to(self, id=id, description=description, carry=carry)
+
     def as_node(
         self,
         id: str | None = None,
@@ -351,20 +338,7 @@ class Agent:
         Raises:
             TypeError: The budget is none.
         """
-        check_run_options({"budget": budget})
-
-        async def ask(state: Any, ctx: NodeContext) -> dict[str, Any]:
-            result = await run_below(ctx, self, state[input], name=self.name, budget=budget)
-            return {output: result.text if result.object is None else result.object}
-
-        calls = self.workflow.bounds().model_calls.value
-        given = {
-            "uses": Uses(model_calls=calls, tool_calls=None),
-            "description": self.description or f"Ask {self.name}.",
-            **options,
-        }
-        requires = [input, *given.pop("requires", ())]
-        return node(ask, id=id or self.id, requires=requires, provides=[output], **given)
+        return node_of(self, id, input=input, output=output, budget=budget, options=options)
 
     @property
     def task(self) -> Workflow[LoopResult]:

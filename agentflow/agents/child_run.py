@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from agentflow.run.ports import Authorize
     from agentflow.run.run import Run
 
-__all__ = ["ChildRun", "ChildSink", "nesting"]
+__all__ = ["ChildRun", "ChildSink", "child_sink", "nesting"]
 
 
 class ChildRun:
@@ -86,9 +86,18 @@ class ChildSink:
 
     async def send(self, chunk: Any) -> None:
         """Hand a chunk on, if it passes."""
-        passed = chunk if self._filter is None else await self._filter.take(chunk)
+        passed = await self._passed(chunk)
         if passed is not None:
             await self.tell(passed)
+
+    async def speak(self, chunk: Any, path: tuple[str, ...]) -> None:
+        """Hand on a chunk of an agent that has taken over from this one, if it passes."""
+        passed = await self._passed(chunk)
+        if passed is not None:
+            await self.tell(SubAgentEvent(path=path, event=passed))
+
+    async def _passed(self, chunk: Any) -> Any | None:
+        return chunk if self._filter is None else await self._filter.take(chunk)
 
     async def tell(self, event: Any) -> None:
         """Hand an event on, with the path of whoever it comes from."""
@@ -97,3 +106,8 @@ class ChildSink:
         below = event.path if isinstance(event, SubAgentEvent) else ()
         inner = event.event if isinstance(event, SubAgentEvent) else event
         await self._parent.tell(SubAgentEvent(path=(self._name, *below), event=inner))
+
+
+def child_sink(parent: Any, name: str) -> ChildSink | None:
+    """Where a sub-agent's answer goes; nowhere, where its parent's sink takes no events."""
+    return None if getattr(parent, "tell", None) is None else ChildSink(parent, name)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from agentflow.errors import ModelError
 from agentflow.graph.argument import (
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["Compressor", "Summarise", "Trim", "compress_node"]
 
 Compressor = Callable[[Sequence[Message], "NodeContext"], Awaitable[Sequence[Message]]]
-"""Makes a conversation shorter."""
+"""Makes a conversation shorter. One that asks a model says how often by its attribute `uses`."""
 
 _ASK: Final = (
     "Summarise the conversation below for somebody who goes on with it: facts, decisions, open questions and names. "
@@ -81,6 +81,7 @@ class Summarise:
         ValueError: A number is out of range.
     """
 
+    uses: ClassVar[Uses] = Uses(model_calls=1)
     keep_recent: int = 6
     model: str | None = None
     instructions: str = _ASK
@@ -145,6 +146,7 @@ class Trim:
         ValueError: One of them is no whole number of at least 0.
     """
 
+    uses: ClassVar[Uses] = Uses()
     max_chars: int = 20_000
     keep_recent: int = 1
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from agentflow.agents.call_view import CallView
@@ -15,14 +16,14 @@ from agentflow.agents.step import Step
 from agentflow.agents.stop import is_met
 from agentflow.agents.structured_step import bailed_with, not_generated
 from agentflow.errors import OutputInvalid
-from agentflow.messages.message import user
+from agentflow.messages.message import Message, user
 from agentflow.run.effects import emit
 from agentflow.tools.results import result_text
 
 if TYPE_CHECKING:
     from agentflow.run.context import NodeContext
 
-__all__ = ["Deciding"]
+__all__ = ["Deciding", "end_step"]
 
 
 class Deciding:
@@ -78,15 +79,27 @@ class Deciding:
         steps = steps_so_far(state)
         closing = state["steps"][-1].closing
         if closing:
-            await _told(ctx, steps[-1])
-            await record_step(setup.memory, ctx, state["messages"])
-            await _finished_step(setup, ctx, steps[-1])
+            await end_step(setup, ctx, steps[-1], state["messages"])
         if setup.output is None:
             return {"result": _result(state, "max_steps")}
         if not closing or steps[-1].tool_calls:
             raise not_generated(len(steps), "the steps ran out")
         value = setup.output.parse(steps[-1].messages[0])
         return {"result": _result(state, "max_steps", object=value)}
+
+
+async def end_step(setup: LoopSetup, ctx: NodeContext, step: Step, said: Sequence[Message]) -> None:
+    """See to all that follows a step which no tool has ended the loop in: it is told, recorded, and the hooks are called.
+
+    Args:
+        setup: The setup in force.
+        ctx: The visit that ends it.
+        step: The step.
+        said: The conversation with it.
+    """
+    await _told(ctx, step)
+    await record_step(setup.memory, ctx, said)
+    await _finished_step(setup, ctx, step)
 
 
 async def _finished_step(setup: LoopSetup, ctx: NodeContext, step: Step) -> None:

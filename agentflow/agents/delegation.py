@@ -6,6 +6,7 @@ import copy
 import hashlib
 import weakref
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,7 +14,7 @@ import anyio
 
 from agentflow.agents.call_end import finish_reason_of, own_error, tell_end
 from agentflow.agents.call_view import CallView
-from agentflow.agents.child_run import ChildRun, ChildSink, nesting
+from agentflow.agents.child_run import ChildRun, ChildSink, child_sink, nesting
 from agentflow.agents.chunk_filter import ChunkFilter
 from agentflow.agents.events import FinishEvent, StartEvent
 from agentflow.agents.hooks import Handoff, notify
@@ -52,7 +53,14 @@ if TYPE_CHECKING:
     from agentflow.run.ports import Authorize
     from agentflow.run.run import Run
 
-__all__ = ["DEEPEST", "Delegation", "SubAgentFailed", "run_below", "steps_above"]
+__all__ = [
+    "DEEPEST",
+    "Delegation",
+    "SubAgentFailed",
+    "ends_its_caller",
+    "run_below",
+    "steps_above",
+]
 
 DEEPEST: Final = 5
 """How many agents may be around one: an agent that hands tasks to itself must come to an end."""
@@ -113,7 +121,7 @@ class Delegation:
         except SubAgentFailed:
             raise
         except Exception as error:
-            if _is_the_parents(error, node, self.budget):
+            if ends_its_caller(error, node, self.budget):
                 raise
             told = f"agent {name!r} failed: {type(error).__name__}: {error}"
             raise SubAgentFailed(told) from error
@@ -135,8 +143,8 @@ class Delegation:
             )
 
 
-def _is_the_parents(error: Exception, node: NodeContext, budget: Budget | None) -> bool:
-    """Whether an error that comes out of a sub-agent ends the parent too."""
+def ends_its_caller(error: Exception, node: NodeContext, budget: Budget | None) -> bool:
+    """Whether an error that comes out of an agent below a visit ends whoever has asked it, too."""
     match error:
         case RunCancelled():
             return node.signal.fired
@@ -154,6 +162,8 @@ async def run_below(
     name: str,
     budget: Budget | None = None,
     ceiling: Authorize | None = None,
+    profile: Profile | None = None,
+    sink: Callable[[Any, str], ChildSink | None] = child_sink,
 ) -> TextResult:
     """Run an agent below a visit: with its own state, in the same run.
 
@@ -167,6 +177,8 @@ async def run_below(
         name: Names this within the visit.
         budget: Its share.
         ceiling: What its tool calls must pass, and those of agents below it, besides what else they must pass.
+        profile: What holds for it; default: its own profile.
+        sink: Makes the sink for what it says, of that of the run and its name.
 
     Raises:
         SubAgentFailed: Agents are nested too deep.
@@ -175,13 +187,13 @@ async def run_below(
         Exception: What the agent raised.
     """
     _go_deeper(ctx)
-    profile = with_registered(agent.profile, agent)
+    profile = with_registered(agent.profile if profile is None else profile, agent)
     if agent.is_as_made(profile):
-        made = _Made(agent, profile, agent.engine, agent.task, ceiling)
+        made = _Made(agent, profile, agent.engine, agent.task, ceiling, sink)
         return await _run_below(ctx, made, input, name=name, budget=budget)
     engine, task = agent.made_for(profile)
     async with engine:
-        made = _Made(agent, profile, engine, task, ceiling)
+        made = _Made(agent, profile, engine, task, ceiling, sink)
         return await _run_below(ctx, made, input, name=name, budget=budget)
 
 
@@ -194,6 +206,7 @@ class _Made:
     engine: CallEngine
     task: Workflow[LoopResult]
     ceiling: Authorize | None
+    sink: Callable[[Any, str], ChildSink | None]
 
 
 async def _run_below(
@@ -206,8 +219,7 @@ async def _run_below(
     check_context(agent, profile, ctx.context)
     asked = Asked(agent=agent.name, identity=ctx.identity, context=ctx.context, run_id=ctx.run_id)
     await permit(profile.permission, asked)
-    takes_events = getattr(ctx.run.sink, "tell", None) is not None
-    sink = ChildSink(ctx.run.sink, agent.name) if takes_events else None
+    sink = made.sink(ctx.run.sink, agent.name)
     run: Any = ChildRun(ctx.run, engine, sink, ceiling=made.ceiling)
     frame = Frame(
         run, made.task.plan, id=_frame_id(ctx, name), signal=ctx.signal.derive(), above=ctx

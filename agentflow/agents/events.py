@@ -17,6 +17,7 @@ __all__ = [
     "AgentEvent",
     "EventSink",
     "FinishEvent",
+    "HandoffEvent",
     "IdleEvent",
     "StartEvent",
     "StepEvent",
@@ -81,8 +82,20 @@ class FinishEvent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HandoffEvent:
+    """The conversation is handed to another agent. What that hands out comes with its path, and its text is the call's.
+
+    Args:
+        agent: The name of the other agent.
+    """
+
+    agent: str
+    type: Literal["handoff"] = "handoff"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SubAgentEvent:
-    """Something that a sub-agent hands out.
+    """Something that a sub-agent hands out, or an agent that has taken over.
 
     Args:
         path: The names of the agents that lead to it, the outermost first.
@@ -128,6 +141,7 @@ AgentEvent = (
     | ToolCallEvent
     | ToolResultEvent
     | StepEvent
+    | HandoffEvent
     | SubAgentEvent
     | TaskEvent
     | FinishEvent

@@ -115,15 +115,17 @@ class Fallback:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Handoff:
-    """A task that is about to be handed to a sub-agent.
+    """A task, or the conversation, that is about to be handed to another agent.
 
     Args:
-        agent: The name of the sub-agent.
-        task: What it is asked.
+        agent: The name of the other agent.
+        task: What it is asked; of a conversation, why it is handed over, if the model has said so.
+        kind: What is handed over: a `task`, of which the answer comes back, or the `conversation`.
     """
 
     agent: str
     task: str
+    kind: Literal["task", "conversation"] = "task"
 
 
 Hook = Callable[..., Any]
@@ -149,7 +151,7 @@ class Hooks:
         on_retry: `(tried_again, view)`, when middleware has asked for another attempt, and after a model call that took several
             tries.
         on_fallback: `(fallback, view)`, after a model call that another model than the first has taken over.
-        on_handoff: `(handoff, view)`, before a task is handed to a sub-agent.
+        on_handoff: `(handoff, view)`, before a task or the conversation is handed to another agent.
 
     Raises:
         TypeError: One of them cannot be called.

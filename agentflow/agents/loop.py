@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from agentflow.agents.acting import Acting
 from agentflow.agents.asking import Asking
 from agentflow.agents.deciding import Deciding
+from agentflow.agents.handing_over import HandingOver, HandingState, handed_over
 from agentflow.agents.instructions import Instructions, Retriever
 from agentflow.agents.loop_result import LoopResult
 from agentflow.agents.loop_state import LoopState
@@ -25,6 +26,7 @@ from agentflow.agents.setup import LoopSetup
 from agentflow.agents.step_plan import IDS, PrepareStep, StepPlan, forcing
 from agentflow.agents.stop import StopWhen, as_conditions
 from agentflow.agents.structured_step import as_structured
+from agentflow.graph.condition import field
 from agentflow.graph.limits import Uses
 from agentflow.graph.node import Node, node
 from agentflow.graph.route import route
@@ -140,13 +142,21 @@ def loop_of(
     on_max_steps: OnMaxSteps = "stop",
     tool_model_calls: int | None = 0,
     sends: int = 1,
+    handing: Uses | None = None,
 ) -> Workflow[LoopResult]:
     """The loop of a setup; raises as `build_loop` does.
 
-    A step may send its model request up to `sends` times.
+    A step may send its model request up to `sends` times. `handing` is what an agent may spend that takes the conversation over,
+    if any can: then `handoff` stands between `tools` and `decide`.
     """
     asking, acting, deciding = Asking(setup), Acting(setup), Deciding(setup)
-    nodes = [admit, *_asked(asking, sends), _acted(acting, tool_model_calls), _decided(deciding)]
+    nodes = [admit, *_asked(asking, sends), _decided(deciding)]
+    state: type[LoopState] = LoopState
+    if handing is None:
+        nodes.insert(-1, _acted(acting, tool_model_calls))
+    else:
+        over, state = HandingOver(setup, acting), HandingState
+        nodes[-1:-1] = [_acted_or_handed(over, tool_model_calls), handed_over(over, handing)]
     on_limit: str | None = None
     if on_max_steps == "answer":
         nodes.append(_last_word(asking, sends))
@@ -157,7 +167,7 @@ def loop_of(
     return define_workflow(
         id,
         nodes=nodes,
-        state=LoopState,
+        state=state,
         inputs=["messages"],
         optional_inputs=["feedback"],
         entry="admit",
@@ -207,6 +217,17 @@ def _acted(acting: Acting, model_calls: int | None) -> Node:
         may_provide=["bailed"],
         uses=Uses(model_calls=model_calls, tool_calls=None),
         routes=[route.to("decide")],
+    )
+
+
+def _acted_or_handed(handing: HandingOver, model_calls: int | None) -> Node:
+    return node(
+        handing.tools,
+        requires=["messages", "steps"],
+        provides=["messages", "handing"],
+        may_provide=["bailed"],
+        uses=Uses(model_calls=model_calls, tool_calls=None),
+        routes=[route.to("decide", when=field("handing").is_none()), route.to("handoff")],
     )
 
 

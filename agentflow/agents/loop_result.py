@@ -29,6 +29,7 @@ class LoopResult:
         given: How many of them are the input.
         records: What is kept of each step.
         finish_reason: Why it ended.
+        path: The names of the agents that the conversation was handed to, one after the other; the last of them has answered.
     """
 
     text: str
@@ -37,10 +38,12 @@ class LoopResult:
     given: int
     records: tuple[StepRecord, ...]
     finish_reason: FinishReason
+    path: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "messages", tuple(self.messages))
         object.__setattr__(self, "records", tuple(self.records))
+        object.__setattr__(self, "path", tuple(self.path))
 
     @property
     def new_messages(self) -> tuple[Message, ...]:

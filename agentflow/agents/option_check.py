@@ -57,6 +57,7 @@ _WANTED: Final[Mapping[str, Wanted]] = {
     "guardrails": replace(LIST, told="a list of guardrails"),
     "observers": replace(LIST, told="a list of observers"),
     "sub_agents": replace(LIST, told="a list of agents"),
+    "handoffs": replace(LIST, told="a list of agents"),
     "prepare_step": replace(FUNCTION, told="a function of a StepContext"),
     "permission": replace(FUNCTION, told="a function of the call"),
     "authorize": replace(FUNCTION, told="a function (tool, input, ctx)"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict
 
@@ -21,8 +21,11 @@ from agentflow.agents.setup import LoopSetup
 from agentflow.agents.step_plan import PrepareStep, StepPlan, chained, forcing
 from agentflow.agents.stop import StopWhen, as_conditions
 from agentflow.agents.structured_step import as_structured
+from agentflow.agents.transfer import Transfer
+from agentflow.graph.limits import Uses
 from agentflow.run.options import ResumeOptions, RunOptions
 from agentflow.tools.repeats import RepeatLimit
+from agentflow.tools.tool import Tool
 from agentflow.tools.toolkit import Toolkit
 from agentflow.tools.workspace import Workspace
 
@@ -30,7 +33,6 @@ if TYPE_CHECKING:
     from agentflow.agents.agent import Agent
     from agentflow.agents.permission import Permission
     from agentflow.run.ports import Authorize
-    from agentflow.tools.tool import Tool
 
 __all__ = ["AgentOptions", "CallOptions", "Profile", "ResumedCallOptions"]
 
@@ -63,6 +65,8 @@ class AgentOptions(TypedDict, total=False):
         hooks: Who is told, likewise: `Hooks`, or several of them.
         sub_agents: Agents that tasks can be handed to, each by a tool of its own.
         max_delegations: How many tasks may be handed out in one step.
+        handoffs: Agents that the conversation can be handed to, each by a tool of its own; an agent, or what its `as_handoff`
+            makes.
         permission: Whether whoever asks may: a function of the call, plain or async.
         authorize: A policy `(tool, input, ctx) -> bool` that every tool call must pass.
         require_authorization: Refuse tools that neither policy speaks of.
@@ -92,6 +96,7 @@ class AgentOptions(TypedDict, total=False):
     hooks: Hooks | Iterable[Hooks]
     sub_agents: Iterable[Agent]
     max_delegations: int
+    handoffs: Iterable[Agent | Tool]
     permission: Permission | None
     authorize: Authorize | None
     require_authorization: bool
@@ -176,15 +181,16 @@ class Profile:
             TypeError: There is no such option, or one of them is not what it must be.
         """
         said = {name: value for name, value in call.items() if value is not None}
-        known = {each.name for each in fields(self)} - {"call_steps", "streams"} | {"sub_agents"}
+        known = {each.name for each in fields(self)} - {"call_steps", "streams"}
+        known |= {"sub_agents", "handoffs"}
         unknown = said.keys() - known
         if unknown:
             raise TypeError(f"an agent has no option {', '.join(map(repr, sorted(unknown)))}")
         check_options(said)
-        agents = said.pop("sub_agents", ())
-        if agents or "tools" in said:
-            handing = [_handing_to(agent) for agent in agents]
-            said["tools"] = (*self.tools, *said.get("tools", ()), *handing)
+        made = [_handing_to(agent) for agent in said.pop("sub_agents", ())]
+        made += [_over_to(agent) for agent in said.pop("handoffs", ())]
+        if made or "tools" in said:
+            said["tools"] = (*self.tools, *said.get("tools", ()), *made)
         for name in ("models", "parameters"):
             if name in said:
                 said[name] = overlaid(getattr(self, name), said[name])
@@ -192,10 +198,10 @@ class Profile:
             said["call_steps"] = said.pop("max_steps")
         if "stop_when" in said:
             said["stop_when"] = as_conditions(said["stop_when"])
-        for name, made in (("middlewares", as_middlewares), ("guardrails", as_guardrails)):
+        for name, as_records in (("middlewares", as_middlewares), ("guardrails", as_guardrails)):
             if name in said:
                 own = getattr(self, name)
-                said[name] = (*own, *made(said[name], before=len(own)))
+                said[name] = (*own, *as_records(said[name], before=len(own)))
         if "hooks" in said:
             said["hooks"] = (*self.hooks, *as_hooks(said["hooks"]))
         if "memory" in said:
@@ -221,14 +227,19 @@ class Profile:
     @property
     def delegations(self) -> tuple[Delegation, ...]:
         """How it can hand tasks to other agents."""
-        # What lies behind a connection is no agent of this process, and is not known before it is connected.
-        listed = (
-            tool
-            for item in self.tools
-            for tool in (item.tools if isinstance(item, Toolkit) else (item,))
-        )
-        handlers = (getattr(tool, "handler", None) for tool in listed)
+        handlers = (getattr(tool, "handler", None) for tool in self._listed())
         return tuple(handler for handler in handlers if isinstance(handler, Delegation))
+
+    @property
+    def handoffs(self) -> Mapping[str, Transfer]:
+        """By which tools it can hand the conversation to other agents."""
+        handlers = {tool.id: tool.handler for tool in self._listed() if isinstance(tool, Tool)}
+        return {id: one for id, one in handlers.items() if isinstance(one, Transfer)}
+
+    def _listed(self) -> Iterator[Any]:
+        """The tools that are known: what lies behind a connection is no agent of this process."""
+        for item in self.tools:
+            yield from item.tools if isinstance(item, Toolkit) else (item,)
 
     @property
     def delegated_calls(self) -> int | None:
@@ -238,6 +249,15 @@ class Profile:
         if len(known) < len(bounds):
             return None
         return self.max_delegations * max(known, default=0)
+
+    @property
+    def handing(self) -> Uses | None:
+        """What whoever takes the conversation over may spend, as it is proved of them; `None` if nobody can."""
+        bounds = [one.model_calls for one in self.handoffs.values()]
+        if not bounds:
+            return None
+        known = [bound for bound in bounds if bound is not None]
+        return Uses(model_calls=max(known) if len(known) == len(bounds) else None, tool_calls=None)
 
     @property
     def is_guarded(self) -> bool:
@@ -289,6 +309,7 @@ class Profile:
             hooks=self.hooks,
             retries=self.max_middleware_retries,
             memory=self.memory,
+            handoffs=self.handoffs,
         )
 
 
@@ -301,4 +322,21 @@ def _handing_to(agent: Any) -> Tool:
     if not callable(getattr(agent, "as_tool", None)):
         raise TypeError(f"sub_agents: {agent!r} is no agent")
     made: Tool = agent.as_tool()
+    return made
+
+
+def _over_to(agent: Any) -> Tool:
+    """The tool that hands the conversation to an agent.
+
+    Raises:
+        TypeError: It is neither an agent nor such a tool.
+    """
+    if isinstance(agent, Tool) and isinstance(agent.handler, Transfer):
+        return agent
+    if not callable(getattr(agent, "as_handoff", None)):
+        raise TypeError(
+            f"handoffs: {agent!r} is no agent; give agents, or agent.as_handoff(…). They are made before this one, so that no "
+            f"hand-off leads back in a circle"
+        )
+    made: Tool = agent.as_handoff()
     return made

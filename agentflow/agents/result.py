@@ -89,8 +89,16 @@ class TextResult:
         return self.loop.finish_reason
 
     @property
+    def path(self) -> tuple[str, ...]:
+        """The names of the agents that the conversation was handed to, one after the other; the last of them has answered.
+
+        Empty where the agent that was asked has answered itself.
+        """
+        return self.loop.path
+
+    @property
     def usage(self) -> Usage:
-        """What the agent's own steps have used."""
+        """What the agent's own steps have used, and those of agents that have taken over."""
         return Usage.total(
             Usage(calls=1, figures=record.usage, told=dict.fromkeys(record.usage, 1))
             for record in self.loop.records

@@ -88,8 +88,9 @@ def _with(worked: LoopResult, value: Any, *, is_text: bool) -> LoopResult:
             f"output middleware gave {type(value).__name__} for a text; it gives a text"
         )
     text = result_text(value)
-    # Without a step, the answer is what was put in its place.
-    at = worked.records[-1].at if worked.records else len(worked.messages) - 1
+    # Without a step of its own, the answer is what was put in its place.
+    skipped = worked.finish_reason == "skipped" or not worked.records
+    at = len(worked.messages) - 1 if skipped else worked.records[-1].at
     messages = tuple(
         saying(message, text) if place == at else message
         for place, message in enumerate(worked.messages)

@@ -29,6 +29,7 @@ from agentflow.tools.repeats import RepeatLimit
 
 if TYPE_CHECKING:
     from agentflow.agents.memory.settings import Memory
+    from agentflow.agents.transfer import Transfer
     from agentflow.run.context import NodeContext
 
 __all__ = ["LoopSetup", "setup_in_force"]
@@ -56,6 +57,7 @@ class LoopSetup:
         hooks: Who is told.
         retries: How many further attempts middleware may ask for.
         memory: What is remembered from call to call.
+        handoffs: By which tools the conversation can be handed to another agent.
     """
 
     instructions: Instructions | None = None
@@ -75,6 +77,7 @@ class LoopSetup:
     hooks: tuple[Hooks, ...] = ()
     retries: int = 0
     memory: Memory | None = None
+    handoffs: Mapping[str, Transfer] = field(default_factory=dict)
 
     @property
     def rewrites_output(self) -> bool:

@@ -14,6 +14,8 @@ from agentflow.agents.call_end import finish_reason_of
 from agentflow.agents.chunk_filter import ChunkFilter
 from agentflow.agents.event_log import EventLog, EventReader
 from agentflow.agents.events import FinishEvent, StartEvent, StepEvent
+from agentflow.agents.log_sink import LogSink
+from agentflow.agents.speaking import Speaker
 from agentflow.agents.step import Step, message_id
 from agentflow.errors import RunCancelled
 from agentflow.messages.chunk import TextChunk
@@ -69,11 +71,12 @@ class TextView(Aggregate[str]):
 class TextReader:
     """Reads the text of a stream from its beginning, piece by piece."""
 
-    __slots__ = ("_events", "_finished")
+    __slots__ = ("_events", "_finished", "_speaker")
 
     def __init__(self, events: EventReader) -> None:
         self._events = events
         self._finished = False
+        self._speaker = Speaker()
 
     def __aiter__(self) -> Self:
         return self
@@ -81,56 +84,15 @@ class TextReader:
     async def __anext__(self) -> str:
         while not self._finished:
             event = await anext(self._events)
-            if isinstance(event, TextChunk):
-                return event.text
+            heard = self._speaker.heard(event)
+            if isinstance(heard, TextChunk):
+                return heard.text
             if isinstance(event, FinishEvent):
                 self._finished = True
                 if event.error is not None:
                     # A text that broke off must not be taken for a whole one.
                     raise event.error
         raise StopAsyncIteration
-
-
-class _LogSink:
-    """The sink of a streamed call: everything goes into the log, and to the caller's own sink before."""
-
-    def __init__(self, log: EventLog, caller: Sink | None) -> None:
-        self._log = log
-        self._caller = caller
-        self._filter: ChunkFilter | None = None
-
-    def open(self, filter: ChunkFilter) -> None:
-        """Say what chunks pass."""
-        self._filter = filter
-
-    def release(self) -> None:
-        """Let out what is held, and everything after it."""
-        if self._filter is not None:
-            self._filter.release()
-
-    async def send(self, chunk: Any) -> None:
-        passed = chunk if self._filter is None else await self._filter.take(chunk)
-        if passed is None:
-            return
-        if self._caller is not None:
-            await self._caller.send(passed)
-        await self._log.put(passed)
-
-    async def tell(self, event: Any) -> None:
-        if self._filter is not None:
-            await self._filter.released()
-        await self._log.put(event)
-
-    @property
-    def text_so_far(self) -> str:
-        """What was handed out of the answer that is under way."""
-        text = ""
-        for event in self._log.so_far():
-            if isinstance(event, StepEvent):
-                text = ""
-            elif isinstance(event, TextChunk):
-                text += event.text
-        return text
 
 
 class AgentStream:
@@ -185,11 +147,11 @@ class AgentStream:
         await call.begin()
         return call
 
-    def _sink(self) -> _LogSink:
+    def _sink(self) -> LogSink:
         """Where one call says what it says."""
-        return _LogSink(self._begun(), self._caller)
+        return LogSink(self._begun(), self._caller)
 
-    def _attach(self, sink: _LogSink, call: AgentCall) -> None:
+    def _attach(self, sink: LogSink, call: AgentCall) -> None:
         """Have what a call says filtered by those who have a say in it, and what it begins owned by this stream."""
         profile = call.profile
         sink.open(ChunkFilter(profile.middlewares, profile.guardrails, call.view))
@@ -328,12 +290,19 @@ class AgentStream:
     @property
     def steps_so_far(self) -> tuple[Step, ...]:
         """The steps that have ended, also of a stream that broke off."""
-        return tuple(e.step for e in self._begun().so_far() if isinstance(e, StepEvent))
+        found, speaker = [], Speaker()
+        for event in self._begun().so_far():
+            # The step that hands over ends when whoever has taken over has answered.
+            heard = speaker.heard(event) or event
+            if isinstance(heard, StepEvent):
+                found.append(heard.step)
+        return tuple(found)
 
     @property
     def text_so_far(self) -> str:
         """What was said up to now, also of a stream that broke off."""
-        return "".join(e.text for e in self._begun().so_far() if isinstance(e, TextChunk))
+        heard = map(Speaker().heard, self._begun().so_far())
+        return "".join(event.text for event in heard if isinstance(event, TextChunk))
 
     @property
     def run_id(self) -> str:

@@ -185,10 +185,12 @@ async def opened(
     )
     await permit(profile.permission, asked)
     engine, is_own = agent.engine_for(profile)
-    for delegation in profile.delegations:
-        if not delegation.agent.engine.tools.opened:
+    below = [one.agent for one in profile.delegations]
+    below += [one.agent for one in engine.setup.handoffs.values()]
+    for other in below:
+        if not other.engine.tools.opened:
             raise RuntimeError(
-                f"agent {delegation.agent.name!r} has a server of tools, so it is entered before agent {agent.name!r} is asked: "
+                f"agent {other.name!r} has a server of tools, so it is entered before agent {agent.name!r} is asked: "
                 f"async with Agent(…) as agent"
             )
     # A run that is known already, by its id, has an input.
