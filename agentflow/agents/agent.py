@@ -6,6 +6,7 @@ import contextlib
 import copy
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 from agentflow.agents.agent_node import node_of
 from agentflow.agents.borrowed_store import BorrowedStore
 from agentflow.agents.call_engine import CallEngine
+from agentflow.agents.chat import chatting
 from agentflow.agents.delegation import Delegation
 from agentflow.agents.idle_stream import MOST_TURNS, stream_of
 from agentflow.agents.option_check import check_options, check_own
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from agentflow.graph.workflow import Workflow
     from agentflow.run.facts import Fact
     from agentflow.run.ports import Observer, Store
+    from agentflow.run.run import Run
 
 __all__ = ["Agent"]
 
@@ -139,6 +142,23 @@ class Agent:
         call = await opened(self, input, options)
         await call.begin()
         return await call.ended()
+
+    def chat(
+        self, input: Any, **options: Unpack[CallOptions]
+    ) -> AbstractAsyncContextManager[Run[LoopResult]]:
+        """Ask the model once: `async with agent.chat(…) as run`, and `await run.result()`. No tool call is made.
+
+        What stands around a call stands around this one: permission, middleware, guardrails, memory and hooks. The tools are
+        offered; the `tool_calls` of the result are those that the model has proposed, and have no results: who makes them gives the
+        results with the next chat. Then the `finish_reason` is `max_steps`, as it is of a loop that has no step left.
+
+        Leaving the block early stops the run. Raises what `generate_text` does: as the block is entered, or by the result.
+
+        Args:
+            input: As for `generate_text`.
+            options: See `CallOptions`; what they say of further steps has no meaning.
+        """
+        return chatting(self, input, options)
 
     async def generate_object(
         self, input: Any, schema: type[T], **options: Unpack[CallOptions]

@@ -87,7 +87,12 @@ class CallEngine(Engine["LoopResult"]):
         )
 
     def call(
-        self, input: Mapping[str, Any] | None, options: RunOptions, *, answers: Any = ATTACHED
+        self,
+        input: Mapping[str, Any] | None,
+        options: RunOptions,
+        *,
+        answers: Any = ATTACHED,
+        read: bool = False,
     ) -> Run[LoopResult]:
-        """A run that nobody reads the facts of."""
-        return self._make(input, options, read=False, answers=answers)
+        """A run of a call; `read` says whether somebody may read its facts."""
+        return self._make(input, options, read=read, answers=answers)

@@ -23,7 +23,7 @@ from agentflow.tools.results import result_text
 if TYPE_CHECKING:
     from agentflow.run.context import NodeContext
 
-__all__ = ["Deciding", "end_step"]
+__all__ = ["Deciding", "end_step", "result_of"]
 
 
 class Deciding:
@@ -48,14 +48,14 @@ class Deciding:
             value = state["bailed"]
             if not setup.rewrites_output:
                 value = bailed_with(setup.output, value, len(steps))
-            return {"result": _result(state, "bail", text=result_text(value), object=value)}
+            return {"result": result_of(state, "bail", text=result_text(value), object=value)}
         await _finished_step(setup, ctx, steps[-1])
         if not steps[-1].tool_calls:
             return await self._finished(setup, state, steps)
         if await is_met(setup.stop_when, steps):
             if setup.output is not None:
                 raise not_generated(len(steps), "a stop condition ended the loop")
-            return {"result": _result(state, "stop_when")}
+            return {"result": result_of(state, "stop_when")}
         return None
 
     async def _finished(
@@ -63,7 +63,7 @@ class Deciding:
     ) -> dict[str, Any]:
         """The end, with the value that was asked for; or the next step, when the answer was none."""
         if setup.output is None:
-            return {"result": _result(state, "stop")}
+            return {"result": result_of(state, "stop")}
         try:
             value = setup.output.parse(steps[-1].messages[0])
         except OutputInvalid as error:
@@ -71,7 +71,7 @@ class Deciding:
                 raise
             complaint = f"That is no valid answer: {error}\nAnswer again, with the whole value and nothing else."
             return {"messages": [user(complaint, provenance="notice")], "corrected": 1}
-        return {"result": _result(state, "stop", object=value)}
+        return {"result": result_of(state, "stop", object=value)}
 
     async def conclude(self, state: LoopState, ctx: NodeContext) -> dict[str, Any]:
         """End with what there is, because the steps ran out."""
@@ -81,11 +81,11 @@ class Deciding:
         if closing:
             await end_step(setup, ctx, steps[-1], state["messages"])
         if setup.output is None:
-            return {"result": _result(state, "max_steps")}
+            return {"result": result_of(state, "max_steps")}
         if not closing or steps[-1].tool_calls:
             raise not_generated(len(steps), "the steps ran out")
         value = setup.output.parse(steps[-1].messages[0])
-        return {"result": _result(state, "max_steps", object=value)}
+        return {"result": result_of(state, "max_steps", object=value)}
 
 
 async def end_step(setup: LoopSetup, ctx: NodeContext, step: Step, said: Sequence[Message]) -> None:
@@ -123,9 +123,17 @@ async def _told(ctx: NodeContext, step: Step) -> None:
     await tell(ctx, StepEvent(step=step))
 
 
-def _result(
+def result_of(
     state: LoopState, reason: FinishReason, *, text: str | None = None, object: Any = None
 ) -> LoopResult:
+    """What a loop has come to.
+
+    Args:
+        state: Its state.
+        reason: Why it ended.
+        text: Its answer; default: what the model said last.
+        object: The value of the answer, if it has one.
+    """
     records = state["steps"]
     return LoopResult(
         text=state["messages"][records[-1].at].text if text is None else text,

@@ -36,7 +36,7 @@ from agentflow.tools.repeats import RepeatLimit
 if TYPE_CHECKING:
     from agentflow.run.context import NodeContext
 
-__all__ = ["LoopState", "OnMaxSteps", "build_loop", "loop_of"]
+__all__ = ["LoopState", "OnMaxSteps", "admit", "asked", "build_loop", "loop_of"]
 
 OnMaxSteps = Literal["stop", "answer", "raise"]
 """What happens when the steps run out: the loop ends with what there is; the model is asked for its last word, without
@@ -150,7 +150,7 @@ def loop_of(
     if any can: then `handoff` stands between `tools` and `decide`.
     """
     asking, acting, deciding = Asking(setup), Acting(setup), Deciding(setup)
-    nodes = [admit, *_asked(asking, sends), _decided(deciding)]
+    nodes = [admit, *asked(setup, sends), _decided(deciding)]
     state: type[LoopState] = LoopState
     if handing is None:
         nodes.insert(-1, _acted(acting, tool_model_calls))
@@ -190,7 +190,9 @@ async def admit(state: LoopState, ctx: NodeContext) -> dict[str, Any]:
     return {"step": ctx.round, "given": state.get("given", len(state["messages"]))}
 
 
-def _asked(asking: Asking, sends: int) -> tuple[Node, Node]:
+def asked(setup: LoopSetup, sends: int) -> tuple[Node, Node]:
+    """The nodes that put a model request together and send it, up to `sends` times."""
+    asking = Asking(setup)
     return (
         node(
             asking.assemble,

@@ -141,6 +141,7 @@ class Profile:
     Args:
         call_steps: What the call says of the steps; `max_steps` is what the agent says.
         streams: Whether the answer is handed out while it is made, so that nothing of it can be taken back.
+        chats: Whether the model is asked once, and no loop is run.
     """
 
     instructions: Instructions | None = None
@@ -173,6 +174,7 @@ class Profile:
     max_parallel_tools: int = 10
     memory: Memory | None = None
     streams: bool = False
+    chats: bool = False
 
     def over(self, call: Mapping[str, Any]) -> Self:
         """What holds when the options of a call are laid over these.
@@ -181,7 +183,7 @@ class Profile:
             TypeError: There is no such option, or one of them is not what it must be.
         """
         said = {name: value for name, value in call.items() if value is not None}
-        known = {each.name for each in fields(self)} - {"call_steps", "streams"}
+        known = {each.name for each in fields(self)} - {"call_steps", "streams", "chats"}
         known |= {"sub_agents", "handoffs"}
         unknown = said.keys() - known
         if unknown:

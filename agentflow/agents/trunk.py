@@ -120,6 +120,15 @@ class AgentCall:
         assert result is not None
         return result
 
+    async def leave(self) -> None:
+        """Stop the run unless it has ended, and end the call; what came of it is known to whoever has the run."""
+        await self.run.stop("its caller left")
+        with anyio.CancelScope(shield=True):
+            try:
+                await self._tell_end(*self._outcome())
+            finally:
+                await self._close()
+
     async def _close(self) -> None:
         if self.is_own:
             await self.engine.close()
@@ -145,6 +154,7 @@ async def opened(
     answers: Any = ATTACHED,
     sink: Sink | None = None,
     split: Callable[[Profile, Mapping[str, Any]], None] | None = None,
+    profile: Profile | None = None,
 ) -> AgentCall:
     """Let a call through.
 
@@ -155,6 +165,7 @@ async def opened(
         answers: What a suspended run is answered.
         sink: Where the answer goes while it is made, in place of the caller's sink.
         split: Told of profile and context before anybody is asked for permission.
+        profile: What holds besides; default: the agent's own.
 
     Raises:
         TypeError: There is no such option, or one is of the wrong kind; or the input is none.
@@ -166,7 +177,8 @@ async def opened(
     said = {name: value for name, value in options.items() if value is not None}
     given: Any = {name: value for name, value in said.items() if name in _OF_THE_RUN}
     apart = _OF_THE_RUN.union(RESERVED)
-    profile = agent.profile.over({n: v for n, v in options.items() if n not in apart})
+    base = agent.profile if profile is None else profile
+    profile = base.over({n: v for n, v in options.items() if n not in apart})
     profile = with_registered(profile, agent)
     check_run_options({"sink": given.get("sink")})
     if sink is not None:
@@ -203,7 +215,7 @@ async def opened(
     caller = None
     if sink is None and given.get("sink") is not None:
         given["sink"] = caller = CallerSink(given["sink"])
-    run = engine.call(begin, given, answers=answers)
+    run = engine.call(begin, given, answers=answers, read=profile.chats)
     call = AgentCall(profile, engine, run, messages, is_own, goes_on=answers is not ATTACHED)
     if caller is not None:
         caller.open(ChunkFilter(profile.middlewares, profile.guardrails, call.view))

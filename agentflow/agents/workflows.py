@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from agentflow.agents.chat import chat_of
 from agentflow.agents.guarded import guarded
 from agentflow.agents.loop import loop_of
 
@@ -37,17 +38,22 @@ class Workflows:
             turns = profile.takes_turns
             around = (profile.max_middleware_retries, profile.judges_beside, remembers, turns)
         delegated, handing = profile.delegated_calls, profile.handing
-        key = (profile.steps, profile.on_max_steps, around, delegated, profile.sends, handing)
+        asks = "once" if profile.chats else "in a loop"
+        key = (asks, profile.steps, profile.on_max_steps, around, delegated, profile.sends, handing)
         known = self._known.get(key)
         if known is None:
-            known = loop_of(
-                self._id,
-                self._own,
-                max_steps=profile.steps,
-                on_max_steps=profile.on_max_steps,
-                tool_model_calls=delegated,
-                sends=profile.sends,
-                handing=handing,
+            known = (
+                chat_of(f"{self._id}-chat", self._own, sends=profile.sends)
+                if profile.chats
+                else loop_of(
+                    self._id,
+                    self._own,
+                    max_steps=profile.steps,
+                    on_max_steps=profile.on_max_steps,
+                    tool_model_calls=delegated,
+                    sends=profile.sends,
+                    handing=handing,
+                )
             )
             if around is not None:
                 retries, beside, remembers, turns = around

@@ -161,7 +161,14 @@ async def test_memory_and_guardrails_are_attached_by_their_ports_alone() -> None
 def test_an_agent_runs_and_is_no_door_to_what_is_stored() -> None:
     public = {name for name in dir(Agent) if not name.startswith("_")}
     assert public == {
-        *("generate_text", "generate_object", "stream_text", "stream_object", "resume"),
-        *("generate_text_sync", "generate_object_sync", "as_tool", "as_handoff", "as_node", "close"),
+        *("generate_text", "generate_object", "stream_text", "stream_object", "chat", "resume"),
+        *(
+            "generate_text_sync",
+            "generate_object_sync",
+            "as_tool",
+            "as_handoff",
+            "as_node",
+            "close",
+        ),
         *("id", "workflow", "engine", "task", "engine_for", "made_for", "apart"),
     }
