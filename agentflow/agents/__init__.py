@@ -37,6 +37,7 @@ from agentflow.agents.step_plan import PrepareStep, StepContext, StepPlan
 from agentflow.agents.stop import StopWhen, step_count, tool_called
 from agentflow.agents.stream import AgentStream
 from agentflow.agents.subagents import Backend, Order, Subagents, SubTask, SubTasks
+from agentflow.agents.system_context import SystemContext
 from agentflow.tools.workspace import Workspace
 
 __all__ = [
@@ -89,6 +90,7 @@ __all__ = [
     "SubTask",
     "SubTasks",
     "Subagents",
+    "SystemContext",
     "TaskEvent",
     "TextResult",
     "ToolCallEvent",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import warnings
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
@@ -89,6 +90,8 @@ class Agent:
         check_own(name=name, description=description, tools=tools, observers=observers)
         check_options({"context": context, "max_steps": options.get("max_steps")})
         self.name = name
+        # Weak, for its engine knows it: a circle would keep it until somebody collects garbage.
+        self._itself = weakref.ref(self)
         self.description = description
         self.context: Mapping[str, Any] = {} if context is None else dict(context)
         given: dict[str, Any] = dict(options)
@@ -292,6 +295,7 @@ class Agent:
             self._workflows.of(profile),
             profile,
             own=self._own,
+            agent=self._itself,
             budget=self._budget,
             observers=self._observers,
             store=store,

@@ -48,7 +48,7 @@ class Asking:
     async def assemble(self, state: LoopState, ctx: NodeContext) -> dict[str, Any]:
         """Gather what the model is told and offered besides the conversation."""
         setup = setup_in_force(self._setup, ctx)
-        if setup.hooks:
+        if setup.hooks or setup.middlewares or setup.guardrails:
             note_progress(ctx)
         known = state.get("request")
         told = await setup.told(ctx, state["messages"]) if known is None else known.told

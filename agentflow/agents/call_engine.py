@@ -12,6 +12,7 @@ from agentflow.run.attach import ATTACHED
 from agentflow.run.engine import Engine
 
 if TYPE_CHECKING:
+    from agentflow.agents.agent import Agent
     from agentflow.agents.loop_result import LoopResult
     from agentflow.agents.options import Profile
     from agentflow.graph.limits import Budget
@@ -31,6 +32,7 @@ class CallEngine(Engine["LoopResult"]):
         workflow: The agent's workflow, of which the loop was made for the setup `own`.
         profile: What holds.
         own: The setup that the loop was made for.
+        agent: Gives the agent, as long as somebody holds it.
         budget: The limits of every run.
         observers: Who gets the facts of every run.
         store: Where runs are recorded.
@@ -42,11 +44,13 @@ class CallEngine(Engine["LoopResult"]):
         profile: Profile,
         *,
         own: LoopSetup,
+        agent: Callable[[], Agent | None],
         budget: Budget | None = None,
         observers: Iterable[Observer | Callable[[Fact], Any]] = (),
         store: Store | None = None,
     ) -> None:
         self._own = own
+        self.agent = agent
         self._profile = profile
         self._setup = profile.setup()
         super().__init__(
@@ -82,6 +86,7 @@ class CallEngine(Engine["LoopResult"]):
             workflow,
             replace(self._profile, tools=tuple(tools), memory=None),
             own=self._own,
+            agent=self.agent,
             budget=self.budget,
             observers=self._observers,
         )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from agentflow.agents.system_context import SystemContext
     from agentflow.run.context import NodeContext
     from agentflow.run.run import Run
     from agentflow.run.signal import CancelSignal
@@ -43,6 +44,14 @@ class CallView:
     def context(self) -> dict[str, Any]:
         """The caller's own map."""
         return self.run.context
+
+    @property
+    def system_context(self) -> SystemContext:
+        """What the framework keeps of the call, apart from that map: the agent, what was said, and what is being written."""
+        # Only now: it looks at what is kept for views, which is further up.
+        from agentflow.agents.system_context import SystemContext
+
+        return SystemContext(self)
 
     @property
     def identity(self) -> Any:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from agentflow.run.context import NodeContext
     from agentflow.run.run import Run
 
-__all__ = ["note_progress", "progress_of"]
+__all__ = ["note_progress", "progress_of", "state_of"]
 
 _loops: weakref.WeakKeyDictionary[Run[Any], dict[str, Mapping[str, Any]]] = (
     weakref.WeakKeyDictionary()
@@ -25,6 +25,16 @@ _loops: weakref.WeakKeyDictionary[Run[Any], dict[str, Mapping[str, Any]]] = (
 def note_progress(ctx: NodeContext) -> None:
     """Remember the loop that a visit belongs to, as the latest of its call."""
     _loops.setdefault(ctx.run, {})[call_id(ctx)] = ctx.frame.state
+
+
+def state_of(run: Run[Any], run_id: str) -> Mapping[str, Any] | None:
+    """The state of the latest loop of a call, as it is now; `None` before there is one.
+
+    Args:
+        run: The run.
+        run_id: The id of the call.
+    """
+    return _loops.get(run, {}).get(run_id)
 
 
 def progress_of(
@@ -37,7 +47,7 @@ def progress_of(
         run_id: The id of the call.
         reason: Why it broke off, if it did.
     """
-    state = _loops.get(run, {}).get(run_id)
+    state = state_of(run, run_id)
     if state is None:
         return (), ()
     messages = settled(state["messages"], reason)

@@ -73,6 +73,14 @@ def looking(log: list[Any], steps: int, *, fail: bool = False) -> MockModel:
     return MockModel([Rule(reply=reply)])
 
 
+async def test_a_call_that_ends_at_once_does_not_wait_for_a_record_that_would() -> None:
+    history = Told()
+    # On trio the task of the record has not begun when the call is over; it would wait for an hour.
+    with anyio.fail_after(30):
+        await agent(history, looking(history.log, 1), "step").generate_text("go", **MINE)
+    assert history.log == ["step 1", ("append", 2)]
+
+
 @pytest.mark.rule("R070")
 async def test_without_steps_nothing_is_written_before_the_end() -> None:
     history = Told()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from agentflow.run.ports import Clock
     from agentflow.run.run import Run
 
-__all__ = ["Recording", "flush_recording", "record_step", "settle_recording"]
+__all__ = ["Recording", "flush_recording", "record_step", "recording_of", "settle_recording"]
 
 
 class Recording:
@@ -58,6 +58,14 @@ class Recording:
         self._waiting = False
         self._lock = anyio.Lock()
 
+    @property
+    def status(self) -> Literal["idle", "waiting", "writing"]:
+        """Whether a write waits for more to write, is under way, or neither."""
+        if self._lock.locked():
+            return "writing"
+        waits = self._task is not None and not self._task.done.opened
+        return "waiting" if waits else "idle"
+
     def note(self, loop_id: str, messages: Sequence[Message]) -> None:
         """Note what was said so far.
 
@@ -72,6 +80,8 @@ class Recording:
     def schedule(self) -> None:
         """Have what was noted written soon; nobody waits for it."""
         if self._task is None or self._task.done.opened:
+            # Now, and not when the task begins: a call that ends before must not wait for it.
+            self._waiting = True
             self._task = Detached(current_loop(), self._write_all)
 
     async def flush(self) -> None:
@@ -136,6 +146,16 @@ async def record_step(memory: Memory | None, ctx: NodeContext, said: Sequence[Me
         await recording.flush()
     else:
         recording.schedule()
+
+
+def recording_of(run: Run[Any], run_id: str) -> Recording | None:
+    """The record of a call that is being made; `None` where none was begun.
+
+    Args:
+        run: The run.
+        run_id: The id of the call.
+    """
+    return _recordings.get(run, {}).get(run_id)
 
 
 async def settle_recording(ctx: NodeContext) -> None:
