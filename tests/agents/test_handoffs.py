@@ -17,17 +17,14 @@ from agentflow import (
     CancelSignal,
     ContractError,
     RunCancelled,
-    RunSuspended,
     ToolContext,
     build_loop,
     tool,
 )
 from agentflow.agents import Guardrail, GuardrailBlocked, Hooks, Middleware, PendingTurn
 from agentflow.agents.compression import Summarise
-from agentflow.agents.memory import InMemoryHistory, InMemoryWorkingMemory, Memory, Thread
 from agentflow.messages import Message, ToolCall, assistant, tool_result, user
 from agentflow.mock import MockModel, MockReply, MockRequest, Rule, call, calls
-from agentflow.stores.memory import MemoryStore
 from tests.agents.kit import assert_valid, endless, look, roles, scripted
 from tests.models.kit import Endless
 
@@ -316,6 +313,16 @@ async def test_a_cancel_of_the_call_ends_who_took_over_and_leaves_a_legal_conver
     assert_valid(messages)
 
 
+@pytest.mark.parametrize("ends", ["stop", "answer", "raise"])
+async def test_the_last_step_may_hand_over(ends: Any) -> None:
+    asked = front(
+        scripted(over()), billing(scripted("It is paid.")), max_steps=1, on_max_steps=ends
+    )
+    result = await asked.generate_text("go")
+    assert (result.text, result.finish_reason) == ("It is paid.", "stop")
+    assert asked.workflow.bounds().model_calls.value == (12 if ends == "answer" else 11)
+
+
 # --- one run -------------------------------------------------------------------------------------
 
 
@@ -432,131 +439,9 @@ async def test_what_is_carried_over_is_the_applications_affair_but_must_be_legal
         *("You know bills.", "Look.", "Is it paid?"),
     ]
     assert len(result.messages) == len(talk()) + 4
+    assert [step.text for step in result.steps] == ["", "ok"]
     with pytest.raises(ContractError, match="carry of the hand-off to 'billing'"):
         await front(scripted(over()), billing().as_handoff(carry=torn)).generate_text("go")
     wrong: Any = "all"
     with pytest.raises(TypeError, match="carry='all'"):
         billing().as_handoff(carry=wrong)
-
-
-# --- memory --------------------------------------------------------------------------------------
-
-
-@pytest.mark.case("P127")
-async def test_the_conversation_is_kept_once_by_the_memory_of_the_call() -> None:
-    history = InMemoryHistory()
-    shared = Memory(history=history)
-    below = scripted(call("look", at=1), "It is paid.")
-    model = scripted(over(), "You are welcome.")
-    asked = front(model, billing(below, look, memory=shared), memory=shared)
-    mine: Any = {"resource_id": "u1", "thread_id": "t1"}
-    result = await asked.generate_text("Is it paid?", **mine)
-    (turn,) = await history.load(Thread("u1", "t1"), last=9)
-    assert turn.messages == tuple(
-        message if message.id else kept
-        for message, kept in zip(result.messages, turn.messages, strict=True)
-    )
-    assert ids_of(turn.messages)[0] == ids_of(turn.messages)[1]
-    assert set(ids_of(turn.messages)[0].values()) == {1}
-    assert await history.load(Thread("u1", "t1/billing"), last=9) == []
-    again = await asked.generate_text("Thanks.", **mine)
-    assert again.text == "You are welcome."
-    sent = model.requests[1].messages
-    assert_valid(sent)
-    assert [message.text for message in sent if message.text] == [
-        *("You are the front desk.", "Is it paid?", "It is paid.", "Thanks."),
-    ]
-
-
-class Known(BaseModel):
-    """What is known of a user."""
-
-    name: str = ""
-
-
-async def test_of_its_own_memory_only_what_it_knows_of_the_user_is_told() -> None:
-    working, history = InMemoryWorkingMemory(), InMemoryHistory()
-    await working.put("u1", '{"name": "Ada"}')
-    own = Memory(history=history, working=working, working_type=Known)
-    below = scripted("Hello, Ada.")
-    asked = front(scripted(over()), billing(below, memory=own))
-    await asked.generate_text("go", identity={"resource_id": "u1", "thread_id": "t1"})
-    assert "Ada" in below.requests[0].messages[1].text
-    assert below.requests[0].tools == ()
-    assert await history.load(Thread("u1", "t1/billing"), last=9) == []
-
-
-# --- durable -------------------------------------------------------------------------------------
-
-
-async def test_an_approval_asked_by_who_took_over_suspends_the_call_and_goes_on() -> None:
-    paid: list[int] = []
-
-    @tool(needs_approval=True)
-    async def pay(amount: int) -> str:
-        paid.append(amount)
-        return f"paid {amount}"
-
-    log: list[Any] = []
-    hooks = Hooks(
-        on_start=lambda view: log.append("start"),
-        on_end=lambda end, view: log.append(end.finish_reason),
-        on_step_finish=lambda step, view: log.append(step.number),
-        on_handoff=lambda handoff, view: log.append((handoff.agent, handoff.kind, handoff.task)),
-    )
-    store = MemoryStore()
-    below_model, model = scripted(call("pay", amount=5), "Paid."), scripted(over(reason="money"))
-
-    def made() -> Agent:
-        below = billing(below_model, pay, hooks=hooks)
-        return front(model, below, hooks=hooks, store=store)
-
-    async with made() as asked:
-        with pytest.raises(RunSuspended):
-            await asked.generate_text("go", run_id="r")
-    assert paid == []
-    assert log == ["start", ("billing", "conversation", "money"), "start"]
-    async with made() as asked:
-        result = await asked.resume("r", True)
-        assert log[3:] == [1, 2, "stop", 1, "stop"]
-        again = await asked.generate_text("go", run_id="r")
-    assert (result.text, result.path, paid) == ("Paid.", ("billing",), [5])
-    assert (again.path, again.messages) == (result.path, result.messages)
-    assert (len(model.requests), len(below_model.requests)) == (1, 2)
-    assert_valid(result.messages)
-
-
-async def test_who_took_over_goes_on_after_an_interruption_and_asks_nothing_twice() -> None:
-    store, looked, gate, told = MemoryStore(), [], anyio.Event(), []
-
-    @tool(id="look")
-    async def watched(at: int) -> int:
-        looked.append(at)
-        if at == 2 and not gate.is_set():
-            gate.set()
-            await anyio.sleep_forever()
-        return at
-
-    below_model = scripted(call("look", at=1), call("look", at=2), "found")
-    model = scripted(over())
-    hooks = Hooks(on_handoff=lambda handoff, view: told.append(handoff.agent))
-
-    def made() -> Agent:
-        return front(model, billing(below_model, watched), store=store, hooks=hooks)
-
-    async def read(stream: Any) -> None:
-        async for _ in stream.events:
-            pass
-
-    async with (
-        made() as asked,
-        anyio.create_task_group() as group,
-        asked.stream_text("go", run_id="r") as stream,
-    ):
-        group.start_soon(read, stream)
-        await gate.wait()
-    async with made() as asked:
-        result = await asked.generate_text("go", run_id="r")
-    assert looked == [1, 2, 2]
-    assert (len(model.requests), len(below_model.requests)) == (1, 3)
-    assert (result.text, result.path, told) == ("found", ("billing",), ["billing"])
