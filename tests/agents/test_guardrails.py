@@ -57,6 +57,7 @@ async def test_an_input_that_is_blocked_reaches_no_model() -> None:
     assert (await asked.generate_text("a flower")).text == "ok"
 
 
+@pytest.mark.rule("R079")
 async def test_what_is_judged_is_what_middleware_made_of_it() -> None:
     asked = agent(
         scripted("a bomb"),
