@@ -254,7 +254,10 @@ async def _run_below(
         assert error is not None
         if sink is not None and not ctx.signal.fired:
             await sink.tell(FinishEvent(finish_reason=finish_reason_of(error), error=error))
-        raise error
+        try:
+            raise error
+        finally:
+            del error  # This frame stands in its traceback.
     if sink is not None:
         await sink.tell(FinishEvent(finish_reason=result.finish_reason))
     return result
@@ -290,7 +293,10 @@ async def _ended(
     if frame.run.journal is not None:
         # The visit that was under way in it is not recorded by itself.
         ctx.record.lose(frame.take_spent())
-    return None, error
+    try:
+        return None, error
+    finally:
+        del error  # This frame stands in its traceback.
 
 
 def _go_deeper(ctx: NodeContext) -> None:

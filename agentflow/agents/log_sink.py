@@ -25,7 +25,7 @@ class LogSink:
     """
 
     def __init__(self, log: EventLog, caller: Sink | None) -> None:
-        self._log = log
+        self._log: EventLog | None = log
         self._caller = caller
         self._filter: ChunkFilter | None = None
 
@@ -37,6 +37,10 @@ class LogSink:
         """Let out what is held, and everything after it."""
         if self._filter is not None:
             self._filter.release()
+
+    def close(self) -> None:
+        """Let nothing through any more, and lead back to nobody: the run of the call has this as its sink."""
+        self._log = self._filter = None
 
     async def send(self, chunk: Any) -> None:
         """Take a chunk."""
@@ -51,6 +55,8 @@ class LogSink:
             await self._put(passed, SubAgentEvent(path=path, event=passed))
 
     async def _put(self, chunk: Any, event: Any) -> None:
+        if self._log is None:
+            return
         if self._caller is not None:
             await self._caller.send(chunk)
         await self._log.put(event)
@@ -62,13 +68,14 @@ class LogSink:
         """Take another event."""
         if self._filter is not None:
             await self._filter.released()
-        await self._log.put(event)
+        if self._log is not None:
+            await self._log.put(event)
 
     @property
     def text_so_far(self) -> str:
         """What was handed out of the answer that is under way."""
         text, speaker = "", Speaker()
-        for event in map(speaker.heard, self._log.so_far()):
+        for event in map(speaker.heard, () if self._log is None else self._log.so_far()):
             if isinstance(event, StepEvent):
                 text = ""
             elif isinstance(event, TextChunk):

@@ -72,7 +72,10 @@ async def again(
         MiddlewareAborted: There is none, and the call has failed.
     """
     if not aborted.retry:
-        raise aborted
+        try:
+            raise aborted
+        finally:
+            del aborted  # This frame stands in its traceback.
     if not because and view.attempt > setup.retries:
         number = setup.retries
         because = (

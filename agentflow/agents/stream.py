@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from agentflow.run.ports import Sink
     from agentflow.run.usage import Usage
 
-__all__ = ["AgentStream", "Aggregate", "TextView"]
+__all__ = ["AgentStream", "Aggregate", "TextView", "detach"]
 
 T = TypeVar("T")
 
@@ -197,14 +197,16 @@ class AgentStream:
         """Make the call to its end; whoever awaits something of it gets what it raises."""
         reason = ""
         try:
-            self._result = await call.ended()
-            reason = self._result.finish_reason
-        except Exception as raised:
-            self._error, reason = raised, finish_reason_of(raised)
+            self._result, self._error = await _outcome_of(call)
+            if self._result is not None:
+                reason = self._result.finish_reason
+            elif self._error is not None:
+                reason = finish_reason_of(self._error)
         finally:
             if not reason:
                 # The task of the block was cancelled, and the run with it.
                 self._error, reason = _stopped(call), "cancelled"
+            detach(call)
             assert self._settled is not None
             self._settled.set()
         return FinishEvent(finish_reason=reason, error=self._error)
@@ -325,6 +327,20 @@ class AgentStream:
                 "the stream has not begun: use 'async with agent.stream_text(…) as stream'"
             )
         return self._log
+
+
+async def _outcome_of(call: AgentCall) -> tuple[TextResult | None, Exception | None]:
+    """What a call has come to; caught where nothing leads back to its stream, which keeps the error."""
+    try:
+        return await call.ended(), None
+    except Exception as error:
+        return None, error
+
+
+def detach(call: AgentCall) -> None:
+    """Let the sink of a call that has ended lead back to it no more, so that both are freed without the collector."""
+    if isinstance(call.run.sink, LogSink):
+        call.run.sink.close()
 
 
 def _stopped(call: AgentCall) -> BaseException:

@@ -108,15 +108,18 @@ class AgentCall:
                 # The caller itself was cancelled: the run must not outlive its call.
                 await run.stop("its caller was cancelled")
                 with anyio.CancelScope(shield=True):
-                    await self._tell_end(*self._outcome())
+                    await self._tell_end(*self._outcome(self.run.outcome))
                 raise
-            result, error = self._outcome()
+            result, error = self._outcome(self.run.last_outcome)
             await self._tell_end(result, error)
         finally:
             with anyio.CancelScope(shield=True):
                 await self._close()
         if error is not None:
-            raise error
+            try:
+                raise error
+            finally:
+                del error  # This frame stands in its traceback.
         assert result is not None
         return result
 
@@ -125,7 +128,7 @@ class AgentCall:
         await self.run.stop("its caller left")
         with anyio.CancelScope(shield=True):
             try:
-                await self._tell_end(*self._outcome())
+                await self._tell_end(*self._outcome(self.run.outcome))
             finally:
                 await self._close()
 
@@ -133,9 +136,11 @@ class AgentCall:
         if self.is_own:
             await self.engine.close()
 
-    def _outcome(self) -> tuple[TextResult | None, BaseException | None]:
+    def _outcome(
+        self, ask: Callable[[], LoopResult]
+    ) -> tuple[TextResult | None, BaseException | None]:
         try:
-            loop = self.run.outcome()
+            loop = ask()
         except BaseException as error:
             return None, own_error(error)
         run = self.run

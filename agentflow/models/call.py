@@ -75,11 +75,14 @@ class ModelCall:
                 await performance.keep(Answer(message, self._invocation(tries)))
             except BaseException as error:
                 raised = self._failed(error, tries)
-                if raised is error:
-                    raise
-                # A copy of an error is no news beside it.
-                copied = isinstance(error, ModelError) and error.__cause__ is not None
-                raise raised from error.__cause__ if copied else error
+                try:
+                    if raised is error:
+                        raise
+                    # A copy of an error is no news beside it.
+                    copied = isinstance(error, ModelError) and error.__cause__ is not None
+                    raise raised from error.__cause__ if copied else error
+                finally:
+                    del raised  # This frame stands in its traceback.
             self._answer = performance.value
 
     @property

@@ -42,11 +42,10 @@ async def attempt_until_done(
         try:
             return await _within_time(ctx, node)
         except Exception as raised:
-            error = unwrapped(raised)
-            if attempt == attempts or frame.signal.fired or not _worth_another(node, error):
+            if attempt == attempts or frame.signal.fired or not _worth_another(node, raised):
                 raise
             delay = node.retry.delay(attempt) if node.retry else 0.0
-            data = {"error": type(error).__name__, "message": told(error), "delay": delay}
+            data = {**_told(raised), "delay": delay}
             if journal is not None:
                 spent = {"spent": record.take_loose(), "seconds": frame.run.seconds}
                 await journal.write("attempt", {**ctx.where, "attempt": attempt, **data, **spent})
@@ -59,7 +58,13 @@ async def attempt_until_done(
     raise AssertionError("a node has at least one attempt")
 
 
-def _worth_another(node: PlanNode, error: BaseException) -> bool:
+def _told(raised: BaseException) -> dict[str, str]:
+    error = unwrapped(raised)
+    return {"error": type(error).__name__, "message": told(error)}
+
+
+def _worth_another(node: PlanNode, raised: BaseException) -> bool:
+    error = unwrapped(raised)
     if node.retry is None or isinstance(error, UNRECOVERABLE):
         return False
     return isinstance(error, node.retry.on)

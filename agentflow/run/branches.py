@@ -108,6 +108,7 @@ class Branches:
             self._ctx.record.lose(spent)
             if error is not None:
                 self.fail(key, error)
+        del error  # This frame stands in its traceback.
         return None
 
     def fail(self, key: Key, error: BaseException) -> None:
@@ -127,8 +128,12 @@ class Branches:
             RunCancelled: The run was cancelled.
             Suspend: Some wait, and the others have ended; with the requests of all of them.
         """
-        if self._error is not None:
-            raise self._error
+        error, self._error = self._error, None
+        try:
+            if error is not None:
+                raise error
+        finally:
+            del error  # This frame stands in its traceback.
         if self._ctx.signal.fired:
             raise RunCancelled(self._ctx.signal.reason)
         if self._waits:

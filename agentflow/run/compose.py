@@ -6,7 +6,7 @@ siblings. What they give is merged here into one update, in declared order, and 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -87,7 +87,8 @@ async def _map_each(ctx: NodeContext, kind: MapEach) -> list[Update]:
     name = kind.branch.item
     assert name is not None
 
-    async def work(others: int) -> None:
+    # Told its own name: a function that held it would lead back to itself.
+    async def work(again: Callable[..., Coroutine[Any, Any, None]], others: int) -> None:
         while not branches.stopped:
             try:
                 taken = await items.take()
@@ -99,7 +100,7 @@ async def _map_each(ctx: NodeContext, kind: MapEach) -> list[Update]:
             if others:
                 # Each worker begins the next one, and only when there was something to do: items that never wait need
                 # a task for none of them, and as many are at work as there would be if all had begun at once.
-                group.start_soon(work, others - 1)
+                group.start_soon(again, again, others - 1)
                 others = 0
             at, item = taken
             ended = await branches.run(at, kind.branch, {**shared, name: item})
@@ -110,7 +111,7 @@ async def _map_each(ctx: NodeContext, kind: MapEach) -> list[Update]:
     try:
         async with anyio.create_task_group() as group:
             # Not in the visit's own task: which of the workers takes an item is chance, and what that task does has an order.
-            group.start_soon(work, kind.concurrency - 1)
+            group.start_soon(work, work, kind.concurrency - 1)
     finally:
         await items.close()
     branches.settle()

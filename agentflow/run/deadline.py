@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -12,7 +13,7 @@ from agentflow.run.loop import Latch
 if TYPE_CHECKING:
     from agentflow.run.run import Run
 
-__all__ = ["opens_within"]
+__all__ = ["alarm", "opens_within"]
 
 
 async def opens_within(seconds: float, latch: Latch, run: Run[Any]) -> bool:
@@ -22,14 +23,19 @@ async def opens_within(seconds: float, latch: Latch, run: Run[Any]) -> bool:
             await latch.wait()
         return latch.opened
     with anyio.CancelScope() as scope:
-
-        async def ring() -> None:
-            await run.clock.sleep(seconds)
-            scope.cancel()
-
-        alarm = Detached(run.loop, ring)
+        ringing = alarm(seconds, run, scope.cancel)
         try:
             await latch.wait()
         finally:
-            await alarm.leave()
+            await ringing.leave()
     return latch.opened
+
+
+def alarm(seconds: float, run: Run[Any], ring: Callable[[], None]) -> Detached:
+    """Call `ring` when so many seconds have passed on the clock of the run, unless that is left before."""
+
+    async def waiting() -> None:
+        await run.clock.sleep(seconds)
+        ring()
+
+    return Detached(run.loop, waiting)

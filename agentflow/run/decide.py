@@ -267,6 +267,25 @@ def missing(node: PlanNode, name: str) -> ContractError:
     return ContractError(f"{_name(node)} requires the field {name!r}, which does not exist")
 
 
+def handler_of(
+    node: PlanNode, error: BaseException, failure: Failure | None, handled: frozenset[int]
+) -> PlanNode | None:
+    """The error node that takes a failure over; `None` if none may.
+
+    An error node is entered once a round at most, and its own failure is the caller's.
+
+    Args:
+        node: The node that has failed.
+        error: What it raised.
+        failure: What it was entered for, if it is an error node.
+        handled: The error nodes that were entered in this round.
+    """
+    handler = node.on_error
+    if failure is not None or handler is None or handler.index in handled:
+        return None
+    return None if isinstance(error, UNRECOVERABLE) else handler
+
+
 def unwrapped(error: BaseException) -> BaseException:
     """The error that decides, out of an exception group: what ends the process, a bail, then what no one may recover from."""
     if not isinstance(error, BaseExceptionGroup):

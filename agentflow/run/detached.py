@@ -65,9 +65,13 @@ class Detached:
             self._scope.cancel()
 
     def outcome(self) -> Any:
-        """What the body returned; raises what it raised."""
-        if self.error is not None:
-            raise self.error
+        """What the body returned; raises what it raised, for the only one who asks."""
+        error, self.error = self.error, None
+        try:
+            if error is not None:
+                raise error
+        finally:
+            del error  # This frame stands in its traceback.
         return self.value
 
     async def leave(self) -> bool:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from agentflow.run.journal import Journal
     from agentflow.run.ledger import Ledger
 
-__all__ = ["Ending", "cancelled", "ending_of", "record_end", "tell_end"]
+__all__ = ["Ending", "cancelled", "ending_of", "record_end", "tell_end", "told_of"]
 
 
 class Ending(NamedTuple):
@@ -104,6 +104,17 @@ def _is_foreign(run_id: str, error: BaseException, *, durable: bool) -> bool:
         case StoreError() | IncompatibleRun():
             return not durable
     return False
+
+
+def told_of(error: BaseException, *, answers: bool) -> BaseException:
+    """What whoever asks for an outcome is told: why an answer that was just given is none, and not only that the run waits.
+
+    Args:
+        error: What the run ended with.
+        answers: Whether it was answered.
+    """
+    refused = error.__cause__ if isinstance(error, RunSuspended) else None
+    return error if refused is None or not answers else refused
 
 
 def cancelled(reason: object, raised: BaseException | None) -> Ending:

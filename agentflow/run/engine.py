@@ -147,7 +147,7 @@ class Engine(Generic[R]):
             # The caller itself was cancelled: the run must not outlive its call.
             await run.stop("its caller was cancelled")
             raise
-        return run.outcome()
+        return run.last_outcome()
 
     def start(
         self, input: Mapping[str, Any] | None = None, **options: Unpack[RunOptions]

@@ -275,7 +275,10 @@ class Frame:
             handler = None if self.limit_handled else self.plan.on_limit
             self._limit_reached(error, node, handler)
             if handler is None:
-                raise error
+                try:
+                    raise error
+                finally:
+                    del error  # This frame stands in its traceback.
             self.limit_handled = True
             return handler
         if not self._past:
@@ -313,15 +316,7 @@ class Frame:
         error = decide.unwrapped(raised)
         if self.signal.fired:
             raise RunCancelled(self.signal.reason) from error
-        handler = node.on_error
-        # An error node is entered once a round at most, and its own failure is the caller's.
-        if (
-            isinstance(error, decide.UNRECOVERABLE)
-            or failure is not None
-            or handler is None
-            or handler.index in self.errors_handled
-        ):
-            handler = None
+        handler = decide.handler_of(node, error, failure, self.errors_handled)
         told = Failure(type(error).__name__, decide.told(error), node.id)
         if handler is None:
             # What became of the journal is no failure of the node.
@@ -333,7 +328,10 @@ class Frame:
                     f", entered for {failure.type}: {failure.message} in node {failure.node_id!r}"
                 )
             decide.noted(error, place)
-            raise error
+            try:
+                raise error
+            finally:
+                del error, raised  # This frame stands in their traceback.
         self.errors_handled |= {handler.index}
         return handler, told
 

@@ -8,20 +8,21 @@ import time
 from collections.abc import Awaitable, Iterable, Mapping
 from contextvars import Context, copy_context
 from datetime import datetime
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar
 
 import anyio
-import anyio.lowlevel
 
 from agentflow.errors import BudgetExceeded, RunCancelled, RunInterrupted, RunSuspended
 from agentflow.graph.frozen import State, snapshot_of
 from agentflow.run.attach import ATTACHED, attach
 from agentflow.run.beginning import private_fields, whole_input
+from agentflow.run.deadline import alarm
 from agentflow.run.detached import Detached
 from agentflow.run.effects import emit
 from agentflow.run.ended import Ended
-from agentflow.run.ending import Ending, cancelled, ending_of, record_end, tell_end
+from agentflow.run.ending import Ending, cancelled, ending_of, record_end, tell_end, told_of
 from agentflow.run.entries import StoredStatus
 from agentflow.run.facts import FactReader, Facts
 from agentflow.run.frame import Frame
@@ -183,13 +184,18 @@ class Run(Generic[R]):
 
     def outcome(self) -> R:
         """The result of a run that has ended; raises as `result` does."""
-        error = self._error
-        if error is not None:
-            refused = error.__cause__ if isinstance(error, RunSuspended) else None
-            # Whoever has just answered is told why that is no answer, and not only that the run waits.
-            raise error if refused is None or self._answers is ATTACHED else refused
+        if self._error is not None:
+            # By no name of its own: this frame stands in the traceback of what it raises.
+            raise told_of(self._error, answers=self._answers is not ATTACHED)
         value: R = self._value
         return value
+
+    def last_outcome(self) -> R:
+        """The same for the only one who asks: an error leads back to the run, which keeps it for nobody else."""
+        try:
+            return self.outcome()
+        finally:
+            self._error = None
 
     async def __aenter__(self) -> Self:
         self.begin()
@@ -275,6 +281,7 @@ class Run(Generic[R]):
         # What comes after the run was ended without its body does not count.
         if not self._settling:
             self._value, self._error = value, error
+        del error  # This frame stands in its traceback.
         if not self._interrupted:
             await self._settle()
 
@@ -321,11 +328,8 @@ class Run(Generic[R]):
         if allowed is None:
             return
 
-        async def ring() -> None:
-            await self.clock.sleep(max(0.0, allowed - self.ledger.used("seconds")))
-            self._run_over(allowed)
-
-        self._watchers.append(Detached(self.loop, ring))
+        left = max(0.0, allowed - self.ledger.used("seconds"))
+        self._watchers.append(alarm(left, self, partial(self._run_over, allowed)))
 
     def _run_over(self, allowed: float) -> None:
         """Stop the run because its seconds are spent: as a cancel does, for everything below it."""

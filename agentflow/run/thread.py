@@ -40,19 +40,26 @@ async def in_thread(
     # A call that still waits for a free thread leaves none behind.
     begun = ended = False
 
-    def work() -> tuple[Any]:
+    def work() -> tuple[Any, Exception | None]:
         nonlocal begun, ended
         begun = True
         try:
-            # In a box, because trio refuses a thread's coroutine.
-            return (call(),)
+            # In a box, because trio refuses a thread's coroutine; and asyncio's future would lead back from an error to itself.
+            return call(), None
+        except Exception as error:
+            return None, error
         finally:
             ended = True
 
     try:
-        (value,) = await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=limiter)
+        value, error = await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=limiter)
     finally:
         if begun and not ended:
             data = None if tool is None else {"tool": tool}
             emit(ctx, "thread.abandoned", data=data, call_id=call_id)
+    try:
+        if error is not None:
+            raise error
+    finally:
+        del error  # This frame stands in its traceback.
     return await value if inspect.isawaitable(value) else value

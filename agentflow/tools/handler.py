@@ -64,11 +64,14 @@ async def handle(
             fatal = isinstance(error, UNRECOVERABLE) or ctx.signal.fired
             again = attempt < tries and not fatal and isinstance(error, tool.retry_on)
             tell_failed(ctx, error, again=again)
-            if fatal:
-                raise error from error.__cause__
-            if not again:
-                text = f"tool {tool.id!r} failed: {type(error).__name__}: {error}"
-                raise ToolFailed(tool.id, text) from error
+            try:
+                if fatal:
+                    raise error from error.__cause__
+                if not again:
+                    text = f"tool {tool.id!r} failed: {type(error).__name__}: {error}"
+                    raise ToolFailed(tool.id, text) from error
+            finally:
+                del error  # This frame stands in its traceback.
         except BaseException as error:
             tell_failed(ctx, error)
             raise

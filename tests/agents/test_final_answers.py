@@ -170,5 +170,5 @@ def test_an_agent_runs_and_is_no_door_to_what_is_stored() -> None:
             "as_node",
             "close",
         ),
-        *("id", "workflow", "engine", "task", "engine_for", "made_for", "apart"),
+        *("id", "workflow", "engine", "task", "engine_for", "made_for", "apart", "is_as_made"),
     }
