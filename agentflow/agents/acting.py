@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from agentflow.agents.events import ToolResultEvent, tell
+from agentflow.agents.events import ToolResultEvent, takes_events, tell
 from agentflow.agents.loop_state import LoopState
 from agentflow.agents.setup import LoopSetup, setup_in_force
 from agentflow.messages.message import Message, tool_result
@@ -71,6 +71,8 @@ async def tell_results(ctx: NodeContext, messages: Sequence[Message]) -> None:
     Raises:
         DeliveryError: The sink failed.
     """
+    if not takes_events(ctx):
+        return
     for message in messages:
         for result in message.tool_results:
             await tell(ctx, ToolResultEvent(result=result))

@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from agentflow.agents.call_view import CallView
-from agentflow.agents.events import ToolCallEvent, tell
+from agentflow.agents.events import ToolCallEvent, takes_events, tell
 from agentflow.agents.hooks import prepared
 from agentflow.agents.loop_state import LoopState, steps_so_far
 from agentflow.agents.memory.working import INTERNAL
 from agentflow.agents.middleware import Middleware, handled_once, seen_by
 from agentflow.agents.middleware_span import spanned
-from agentflow.agents.model_tries import told_of_tries
+from agentflow.agents.model_tries import telling_of_tries
 from agentflow.agents.pending_request import committed, dispatched
 from agentflow.agents.progress import note_progress
 from agentflow.agents.request import StepRequest
@@ -57,6 +57,8 @@ class Asking:
         if prepares:
             step = StepContext.of(ctx, state["step"], state["messages"], steps_so_far(state))
             plan = (await planned(chained(prepares), step)).over(plan)
+        if known is not None and known.plan is plan:
+            return {"request": known}
         return {"request": StepRequest(told=told, plan=plan)}
 
     async def model(self, state: LoopState, ctx: NodeContext) -> dict[str, Any]:
@@ -87,25 +89,26 @@ class Asking:
 
         async def send(messages: Sequence[Message]) -> Message:
             nonlocal made
-            async with told_of_tries(ctx, setup.hooks, plan.model) as call:
-                call.reply = reply = await ctx.model.invoke(
-                    messages,
-                    transport="message" if setup.output is None else StructuredStep(setup.output),
-                    model=plan.model,
-                    tools=specs,
-                    # Without a tool on offer there is nothing to choose.
-                    tool_choice=plan.tool_choice if specs else None,
-                    max_output_tokens=plan.max_output_tokens,
-                    parameters=plan.parameters,
-                )
+            call = ctx.model.invoke(
+                messages,
+                transport="message" if setup.output is None else StructuredStep(setup.output),
+                model=plan.model,
+                tools=specs,
+                # Without a tool on offer there is nothing to choose.
+                tool_choice=plan.tool_choice if specs else None,
+                max_output_tokens=plan.max_output_tokens,
+                parameters=plan.parameters,
+            )
+            reply = await telling_of_tries(ctx, setup.hooks, plan.model, call)
             made = reply.invocation
             answer: Message = reply.value
             return answer
 
         answer = await dispatched(setup, ctx, conversation, number, send)
         said = replace(await committed(setup, ctx, answer), id=message_id(ctx.run_id, number))
-        for proposed in said.tool_calls:
-            await tell(ctx, ToolCallEvent(call=proposed))
+        if takes_events(ctx):
+            for proposed in said.tool_calls:
+                await tell(ctx, ToolCallEvent(call=proposed))
         record = StepRecord(
             number=number,
             at=len(state["messages"]),
@@ -151,7 +154,9 @@ async def _conversation(
     conversation: Sequence[Message] = sanitised.messages
     feedback = state.get("feedback")
     if not setup.hooks:
-        return strip_dangling_reasoning(request.asking(conversation, feedback=feedback))
+        asked = request.asking(conversation, feedback=feedback)
+        # What the history says has been seen to.
+        return strip_dangling_reasoning(asked) if request.plan.contributions else asked
     view = CallView.of(ctx, feedback=feedback)
     conversation = await prepared(setup.hooks, "on_prepare_messages", conversation, view)
     conversation = check_sendable(conversation, by="on_prepare_messages")

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from agentflow.agents.call_view import CallView
-from agentflow.agents.events import StepEvent, tell
+from agentflow.agents.events import StepEvent, takes_events, tell
 from agentflow.agents.hooks import notify
 from agentflow.agents.loop_result import FinishReason, LoopResult
-from agentflow.agents.loop_state import LoopState, steps_so_far
+from agentflow.agents.loop_state import LoopState, last_step, steps_so_far
 from agentflow.agents.memory.recording import record_step
 from agentflow.agents.setup import LoopSetup, setup_in_force
 from agentflow.agents.step import Step
@@ -17,7 +17,7 @@ from agentflow.agents.stop import is_met
 from agentflow.agents.structured_step import bailed_with, not_generated
 from agentflow.errors import OutputInvalid
 from agentflow.messages.message import Message, user
-from agentflow.run.effects import emit
+from agentflow.run.effects import emit, is_listened_to
 from agentflow.tools.results import result_text
 
 if TYPE_CHECKING:
@@ -41,31 +41,30 @@ class Deciding:
     async def decide(self, state: LoopState, ctx: NodeContext) -> dict[str, Any] | None:
         """End when the model is done, a tool has given the answer, or a condition says so."""
         setup = setup_in_force(self._setup, ctx)
-        steps = steps_so_far(state)
-        await _told(ctx, steps[-1])
+        step = last_step(state)
+        await _told(ctx, step)
         await record_step(setup.memory, ctx, state["messages"])
         if "bailed" in state:
             value = state["bailed"]
             if not setup.rewrites_output:
-                value = bailed_with(setup.output, value, len(steps))
+                value = bailed_with(setup.output, value, step.number)
             return {"result": result_of(state, "bail", text=result_text(value), object=value)}
-        await _finished_step(setup, ctx, steps[-1])
-        if not steps[-1].tool_calls:
-            return await self._finished(setup, state, steps)
-        if await is_met(setup.stop_when, steps):
+        await _finished_step(setup, ctx, step)
+        if not step.tool_calls:
+            return self._finished(setup, state, step)
+        # All steps are gathered only for somebody who looks at them: a long loop would pay for it at every step.
+        if setup.stop_when and await is_met(setup.stop_when, steps_so_far(state)):
             if setup.output is not None:
-                raise not_generated(len(steps), "a stop condition ended the loop")
+                raise not_generated(step.number, "a stop condition ended the loop")
             return {"result": result_of(state, "stop_when")}
         return None
 
-    async def _finished(
-        self, setup: LoopSetup, state: LoopState, steps: tuple[Step, ...]
-    ) -> dict[str, Any]:
+    def _finished(self, setup: LoopSetup, state: LoopState, step: Step) -> dict[str, Any]:
         """The end, with the value that was asked for; or the next step, when the answer was none."""
         if setup.output is None:
             return {"result": result_of(state, "stop")}
         try:
-            value = setup.output.parse(steps[-1].messages[0])
+            value = setup.output.parse(step.messages[0])
         except OutputInvalid as error:
             if state.get("corrected", 0) >= setup.corrections:
                 raise
@@ -76,15 +75,15 @@ class Deciding:
     async def conclude(self, state: LoopState, ctx: NodeContext) -> dict[str, Any]:
         """End with what there is, because the steps ran out."""
         setup = setup_in_force(self._setup, ctx)
-        steps = steps_so_far(state)
+        step = last_step(state)
         closing = state["steps"][-1].closing
         if closing:
-            await end_step(setup, ctx, steps[-1], state["messages"])
+            await end_step(setup, ctx, step, state["messages"])
         if setup.output is None:
             return {"result": result_of(state, "max_steps")}
-        if not closing or steps[-1].tool_calls:
-            raise not_generated(len(steps), "the steps ran out")
-        value = setup.output.parse(steps[-1].messages[0])
+        if not closing or step.tool_calls:
+            raise not_generated(step.number, "the steps ran out")
+        value = setup.output.parse(step.messages[0])
         return {"result": result_of(state, "max_steps", object=value)}
 
 
@@ -113,14 +112,16 @@ async def _finished_step(setup: LoopSetup, ctx: NodeContext, step: Step) -> None
 
 
 async def _told(ctx: NodeContext, step: Step) -> None:
-    data = {
-        "step": step.number,
-        "finish_reason": step.finish_reason,
-        "usage": step.usage,
-        "items": step.items,
-    }
-    emit(ctx, "step.completed", data=data, content=step.messages)
-    await tell(ctx, StepEvent(step=step))
+    if is_listened_to(ctx):
+        data = {
+            "step": step.number,
+            "finish_reason": step.finish_reason,
+            "usage": step.usage,
+            "items": step.items,
+        }
+        emit(ctx, "step.completed", data=data, content=step.messages)
+    if takes_events(ctx):
+        await tell(ctx, StepEvent(step=step))
 
 
 def result_of(

@@ -25,6 +25,7 @@ __all__ = [
     "TaskEvent",
     "ToolCallEvent",
     "ToolResultEvent",
+    "takes_events",
     "tell",
 ]
 
@@ -156,6 +157,11 @@ class EventSink(Protocol):
     async def tell(self, event: Any) -> None:
         """Take one event."""
         ...
+
+
+def takes_events(ctx: NodeContext) -> bool:
+    """Whether the run has a sink that takes events, so that they are worth making."""
+    return getattr(ctx.run.sink, "tell", None) is not None
 
 
 async def tell(ctx: NodeContext, event: AgentEvent) -> None:

@@ -8,11 +8,11 @@ from pydantic import BeforeValidator
 
 from agentflow.agents.loop_result import LoopResult
 from agentflow.agents.request import StepRequest
-from agentflow.agents.step import Step, StepRecord, steps_of
+from agentflow.agents.step import Step, StepRecord, step_of, steps_of
 from agentflow.graph.reducer import add, append
 from agentflow.messages.message import Message, as_messages
 
-__all__ = ["LoopState", "as_list", "steps_so_far"]
+__all__ = ["LoopState", "as_list", "last_step", "steps_so_far"]
 
 
 def as_list(value: object) -> object:
@@ -38,6 +38,11 @@ class LoopState(TypedDict):
     corrected: NotRequired[Annotated[int, add]]
     bailed: NotRequired[Any]
     result: NotRequired[LoopResult]
+
+
+def last_step(state: LoopState) -> Step:
+    """The latest step that is in the state, which has one."""
+    return step_of(state["steps"][-1], state["messages"])
 
 
 def steps_so_far(state: LoopState) -> tuple[Step, ...]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from agentflow.agents.call_view import CallView
@@ -14,42 +13,34 @@ if TYPE_CHECKING:
     from agentflow.run.context import NodeContext
     from agentflow.run.ports import Invocation, Reply
 
-__all__ = ["told_of_tries"]
+__all__ = ["telling_of_tries"]
 
 
-class _Call:
-    """Where the reply of the call is put, once it is there."""
-
-    reply: Reply | None = None
-
-
-@asynccontextmanager
-async def told_of_tries(
-    ctx: NodeContext, hooks: Sequence[Hooks], model: str | None
-) -> AsyncIterator[_Call]:
-    """Tell the hooks how often the model call in the block was tried again, and by which model, also when it failed.
+async def telling_of_tries(
+    ctx: NodeContext, hooks: Sequence[Hooks], model: str | None, call: Awaitable[Reply]
+) -> Reply:
+    """What a model call gives; the hooks are told how often it was tried again, and by which model, also when it failed.
 
     Args:
         ctx: The visit that calls.
         hooks: Those of the call.
         model: The name of the model that is asked; default: the engine's own.
+        call: The call.
     """
-    call = _Call()
     try:
-        yield call
+        reply = await call
     except ModelError as error:
-        if error.invocation is not None:
+        if hooks and error.invocation is not None:
             await _tell(ctx, hooks, model, error.invocation)
         raise
-    assert call.reply is not None
-    await _tell(ctx, hooks, model, call.reply.invocation)
+    if hooks:
+        await _tell(ctx, hooks, model, reply.invocation)
+    return reply
 
 
 async def _tell(
     ctx: NodeContext, hooks: Sequence[Hooks], model: str | None, made: Invocation
 ) -> None:
-    if not hooks:
-        return
     models: Any = ctx.run.models
     first, view = models.find(model).name, CallView.of(ctx)
     if made.tries > 1:

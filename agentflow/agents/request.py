@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from agentflow.agents.step_plan import StepPlan
+from agentflow.graph.frozen import Lasting
 from agentflow.messages.message import Message, system
 from agentflow.messages.sanitising import prompted
 
@@ -13,7 +14,7 @@ __all__ = ["StepRequest"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StepRequest:
+class StepRequest(Lasting):
     """What one step asks its model with.
 
     Args:
@@ -38,6 +39,8 @@ class StepRequest:
         first = self.told if plan.instructions is None else (system(plan.instructions),)
         last = () if not feedback else (system(feedback, provenance="notice"),)
         added = plan.contributions
+        if not added:
+            return [*first, *last, *conversation]
         asked = [
             *first,
             *(message for message in added if message.role == "system"),
@@ -46,4 +49,4 @@ class StepRequest:
             *(message for message in added if message.role != "system"),
         ]
         # The conversation has been seen to; what is contributed may have the role of an answer.
-        return prompted(asked) if added else asked
+        return prompted(asked)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from agentflow.graph.frozen import freeze
+from agentflow.graph.frozen import FrozenDict, Lasting, freeze
 from agentflow.messages.message import Message
 from agentflow.messages.part import ToolCall, ToolResult
 
-__all__ = ["Step", "StepRecord", "message_id", "steps_of"]
+__all__ = ["Step", "StepRecord", "message_id", "step_of", "steps_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StepRecord:
+class StepRecord(Lasting):
     """What the state keeps of a step besides its messages, which are in the conversation.
 
     Args:
@@ -35,7 +35,8 @@ class StepRecord:
     closing: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "usage", freeze(dict(self.usage)))
+        if type(self.usage) is not FrozenDict:
+            object.__setattr__(self, "usage", freeze(dict(self.usage)))
         object.__setattr__(self, "offered", tuple(self.offered))
 
 
@@ -104,10 +105,11 @@ def steps_of(records: Sequence[StepRecord], messages: Sequence[Message]) -> tupl
         records: What is kept of them, in order.
         messages: The conversation.
     """
-    return tuple(_step(record, messages) for record in records)
+    return tuple(step_of(record, messages) for record in records)
 
 
-def _step(record: StepRecord, messages: Sequence[Message]) -> Step:
+def step_of(record: StepRecord, messages: Sequence[Message]) -> Step:
+    """One of them."""
     end = record.at + 1
     while end < len(messages) and messages[end].role == "tool":
         end += 1

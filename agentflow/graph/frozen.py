@@ -34,6 +34,7 @@ __all__ = [
     "FrozenList",
     "FrozenSet",
     "GrowingList",
+    "Lasting",
     "State",
     "freeze",
     "lend",
@@ -52,6 +53,13 @@ _ATOMS: frozenset[type] = frozenset(
         *(type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType),
     }
 )
+
+
+class Lasting:
+    """Room in a frozen dataclass for whether it may be shared: what it holds does not change, and is gone through once."""
+
+    __slots__ = ("_is_shared",)
+    _is_shared: bool
 
 
 def _refuse(self: object, *_args: object, **_kwargs: object) -> NoReturn:
@@ -266,11 +274,22 @@ _SETTLED = _SHARED - {GrowingList, _LendingGrowingList}
 def shared(value: object) -> bool:
     """Whether a frozen value may be handed to everybody, because nobody can change it through what they hold."""
     kind = type(value)
-    if kind in _SHARED or isinstance(value, enum.Enum | type):
+    if kind in _SHARED or isinstance(value, (enum.Enum, type)):
         return True
-    if isinstance(value, tuple | frozenset):
+    if isinstance(value, (tuple, frozenset)):
         return all(map(_settled, value))
-    names = _frozen_fields(kind)  # type: ignore[arg-type]
+    if not isinstance(value, Lasting):
+        return _holds_settled_parts(value)
+    try:
+        return value._is_shared
+    except AttributeError:
+        object.__setattr__(value, "_is_shared", _holds_settled_parts(value))
+        return value._is_shared
+
+
+def _holds_settled_parts(value: object) -> bool:
+    """Whether it is a frozen dataclass of nothing that could still change."""
+    names = _frozen_fields(type(value))  # type: ignore[arg-type]
     if names is None:
         return False
     for name in names:

@@ -10,6 +10,7 @@ from typing import Final, Literal, get_args
 
 from agentflow.graph.argument import FLAG, LIST, TEXT, Wanted, check_fields, one_of, or_none
 from agentflow.graph.excerpt import excerpt
+from agentflow.graph.frozen import Lasting
 from agentflow.messages.part import (
     FilePart,
     Part,
@@ -36,12 +37,15 @@ Provenance = Literal["input", "notice", "memory", "contributed", "model", "tool"
 """Who made a message."""
 
 
-class _Remembered:
+class _Remembered(Lasting):
     """Room for what is worked out once of a message, beside its fields: a long conversation is looked at at every step."""
 
-    __slots__ = ("_chars", "_digest")
+    __slots__ = ("_calls", "_chars", "_digest", "_fits", "_results")
+    _calls: tuple[ToolCall, ...]
     _chars: int
     _digest: str
+    _fits: bool
+    _results: tuple[ToolResult, ...]
 
 
 _ROLES: Final = get_args(Role)
@@ -118,12 +122,22 @@ class Message(_Remembered):
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:
         """The tool calls that it proposes, in order."""
-        return tuple(part for part in self.content if isinstance(part, ToolCall))
+        try:
+            return self._calls
+        except AttributeError:
+            calls = tuple(part for part in self.content if isinstance(part, ToolCall))
+            object.__setattr__(self, "_calls", calls)
+            return calls
 
     @property
     def tool_results(self) -> tuple[ToolResult, ...]:
         """The results of tool calls that it carries, in order."""
-        return tuple(part for part in self.content if isinstance(part, ToolResult))
+        try:
+            return self._results
+        except AttributeError:
+            results = tuple(part for part in self.content if isinstance(part, ToolResult))
+            object.__setattr__(self, "_results", results)
+            return results
 
     @property
     def chars(self) -> int:
@@ -256,7 +270,11 @@ def as_messages(input: object) -> tuple[Message, ...]:
             items = tuple(input)
         case _:
             raise TypeError(_refusal(input))
-    return tuple(_as_message(item) for item in items)
+    # A conversation holds nothing else, and is handed on at every step.
+    return items if set(map(type, items)) == _MESSAGES else tuple(map(_as_message, items))
+
+
+_MESSAGES: Final = {Message}
 
 
 def _as_message(item: object) -> Message:

@@ -34,6 +34,7 @@ __all__ = [
     "check",
     "effect",
     "emit",
+    "is_listened_to",
     "keep",
     "left",
     "performing",
@@ -305,6 +306,11 @@ def _check_uses(ctx: NodeContext, limit: str, amount: float) -> None:
     used = ctx.record.spent.get(limit, 0) + amount
     if used > allowed:
         raise BudgetExceeded(limit, allowed, used, where=f"one visit of node {ctx.node_id!r}")
+
+
+def is_listened_to(ctx: NodeContext) -> bool:
+    """Whether anybody gets the facts of a visit, so that what is costly to tell is worth making."""
+    return ctx.frame.run.bus is not None
 
 
 def emit(
