@@ -23,6 +23,7 @@ from agentflow.run.ports import Invocation, Reply
 
 if TYPE_CHECKING:
     from agentflow.run.context import NodeContext
+    from agentflow.run.effects import Digest
 
 __all__ = ["Answer", "ModelCall"]
 
@@ -42,21 +43,22 @@ class ModelCall:
         ctx: The visit.
         request: What is asked.
         key: The key of the effect, and the id of the call.
+        digest: The digest of the request's identity.
     """
 
-    __slots__ = ("_answer", "_ctx", "_key", "_tries", "request")
+    __slots__ = ("_answer", "_ctx", "_digest", "_key", "_tries", "request")
 
-    def __init__(self, ctx: NodeContext, request: ModelRequest, key: str) -> None:
+    def __init__(self, ctx: NodeContext, request: ModelRequest, key: str, digest: Digest) -> None:
         self._ctx = ctx
         self._key = key
+        self._digest = digest
         self._tries: Tries | None = None
         self._answer: Answer | None = None
         self.request = request
 
     async def chunks(self) -> AsyncGenerator[Chunk, None]:
         """The chunks as they come, each one delivered to the sink first. Close it when you leave it early."""
-        identity = self.request.identity
-        async with performing(self._ctx, "model", self._key, identity) as performance:
+        async with performing(self._ctx, "model", self._key, self._digest) as performance:
             if performance.recorded:
                 self._answer = performance.value
                 for chunk in chunks_of(performance.value.message):

@@ -16,7 +16,8 @@ from agentflow.models.model import Model
 from agentflow.models.prepared import Prepared, consumed
 from agentflow.models.request import Draft, ModelRequest, draft_of
 from agentflow.models.transport import Transport, checked_transport
-from agentflow.run.effects import Calls
+from agentflow.run.call_keys import Calls
+from agentflow.run.effects import digest_of
 from agentflow.run.ports import Invocation, Reply
 
 if TYPE_CHECKING:
@@ -109,7 +110,8 @@ class BoundModels:
         return self._keyed(draft.asking(input))
 
     def _keyed(self, request: ModelRequest) -> ModelCall:
-        return ModelCall(self._ctx, request, self._calls.key(request.identity))
+        digest = digest_of(self._ctx, request.identity)
+        return ModelCall(self._ctx, request, self._calls.key(digest), digest)
 
     def _draft(
         self, *, transport: Transport | str = "text", model: str | None = None, **options: Any

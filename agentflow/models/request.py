@@ -96,19 +96,21 @@ class ModelRequest:
     def messages(self) -> tuple[Message, ...]:
         """The caller's instructions, the input's own leading ones, the transport's, and then the conversation."""
         draft, given = self.draft, self.given
-        at = 0
-        while at < len(given) and given[at].role == "system":
-            at += 1
         told = draft.preparation.in_words if self.form.told else None
         texts = (draft.preparation.instructions, told)
         first = () if draft.instructions is None else (system(draft.instructions),)
-        last = tuple(system(text) for text in texts if text is not None)
+        last = tuple([system(text) for text in texts if text is not None])
+        if not (first or last):
+            return given
+        at = 0
+        while at < len(given) and given[at].role == "system":
+            at += 1
         return (*first, *given[:at], *last, *given[at:])
 
     @cached_property
     def chars(self) -> int:
         """Its size in characters, as `Budget.input_chars` counts it: what the messages say, tools left out."""
-        return sum(message.chars for message in self.messages)
+        return sum([message.chars for message in self.messages])
 
     @property
     def tools(self) -> tuple[ToolSpec, ...]:
@@ -136,8 +138,8 @@ class ModelRequest:
             draft.transport.name,
             draft.instructions,
             draft.preparation.instructions,
-            tuple(message.digest for message in self.given),
-            tuple((tool.name, tool.parameters) for tool in draft.tools),
+            tuple([message.digest for message in self.given]),
+            tuple([tool.digest for tool in draft.tools]),
             draft.tool_choice,
             draft.max_output_tokens,
             draft.preparation.schema,

@@ -9,6 +9,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
+import anyio
+
 from agentflow.errors import ContractError, RunCancelled
 from agentflow.run.decide import Bail, Failure, Suspend
 from agentflow.run.effects import effect, emit
@@ -153,6 +155,13 @@ class NodeContext:
             self._record = VisitRecord(self.frame.run.journal, self.place)
             self.frame.record = self._record
         return self._record
+
+    @property
+    def in_own_task(self) -> bool:
+        """Whether the task that runs the body is the one that asks; the kernel's own."""
+        own = self.frame.task if self.record.task is None else self.record.task
+        # Without a journal it is the same whoever does it.
+        return own is None or own == anyio.get_current_task().id
 
     @property
     def log(self) -> Any:

@@ -10,14 +10,16 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from time import monotonic
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
-import anyio
+from anyio.lowlevel import cancel_shielded_checkpoint
 
-from agentflow.errors import BudgetExceeded, Divergence
+from agentflow.errors import BudgetExceeded
 from agentflow.graph.codec import Unstorable, encoded
+from agentflow.run.call_keys import divergence
 from agentflow.run.decide import UNRECOVERABLE, unwrapped
 from agentflow.run.facts import limit_data
 from agentflow.run.failed_effect import failure_data
@@ -29,9 +31,9 @@ if TYPE_CHECKING:
     from agentflow.run.context import NodeContext
 
 __all__ = [
-    "Calls",
     "Performance",
     "check",
+    "digest_of",
     "effect",
     "emit",
     "is_listened_to",
@@ -39,60 +41,6 @@ __all__ = [
     "left",
     "performing",
 ]
-
-
-class Calls:
-    """The calls of one kind that an attempt makes and nobody has named; each gets a key.
-
-    Args:
-        ctx: The attempt.
-        kind: `model` or `tool`.
-    """
-
-    __slots__ = ("_counts", "_ctx", "_due", "_kind")
-
-    def __init__(self, ctx: NodeContext, kind: str) -> None:
-        self._ctx = ctx
-        self._kind = kind
-        self._counts: dict[str, int] = {}
-        self._due: dict[str, None] | None = None
-
-    def key(self, request: Any) -> str:
-        """The key of a call: by what it asks for, and by which of its like it is.
-
-        So it is the same again, whichever of several tasks of the visit comes first.
-
-        Raises:
-            Divergence: Before a crash, the visit made another call in its place.
-        """
-        ctx = self._ctx
-        prefix = f"{self._kind}:{ctx.attempt}."
-        like = f"{prefix}{_digest_of(ctx, request)[:12]}"
-        self._counts[like] = number = self._counts.get(like, 0) + 1
-        key = ctx.effect_key(f"{like}.{number}")
-        due = self._due
-        if due is None:
-            # What a crash has left; looked up once, because whatever is recorded from here on has asked for its key.
-            mine = ctx.effect_key(prefix)
-            own = (other for other in ctx.record.own_keys() if other.startswith(mine))
-            due = self._due = dict.fromkeys(own)
-        due.pop(key, None)
-        if due and ctx.record.find(key) is None and _in_own_task(ctx):
-            # One task makes its calls in the same order again: what it did before comes first.
-            raise _divergence(ctx, self._kind, next(iter(due)))
-        return key
-
-
-def _in_own_task(ctx: NodeContext) -> bool:
-    own = ctx.frame.task if ctx.record.task is None else ctx.record.task
-    # Without a journal it is the same whoever does it.
-    return own is None or own == anyio.get_current_task().id
-
-
-def _divergence(ctx: NodeContext, kind: str, key: str) -> Divergence:
-    return Divergence(
-        f"node {ctx.node_id!r}: the {kind} effect {key!r} was recorded for another request"
-    )
 
 
 async def effect(
@@ -108,7 +56,7 @@ async def effect(
         ctx: The visit that wants it.
         kind: `once`, `model`, `tool`, `timer` …
         key: Its key within the visit, as from `NodeContext.effect_key`.
-        request: What is asked, as data; a different one under a recorded key is a divergence.
+        request: What is asked, as data, or the digest of that; a different one under a recorded key is a divergence.
         perform: Does it.
 
     Raises:
@@ -137,18 +85,17 @@ class Performance:
 
     __slots__ = ("_ctx", "_digest", "_key", "_kind", "_spent", "recorded", "value")
 
-    def __init__(self, ctx: NodeContext, kind: str, key: str, request: Any) -> None:
+    def __init__(self, ctx: NodeContext, kind: str, key: str, digest: str) -> None:
         self._ctx = ctx
         self._kind = kind
         self._key = key
-        # Now, because what is asked may be changed while it is done.
-        self._digest = _digest_of(ctx, request)
+        self._digest = digest
         known = ctx.record.find(key)
         self._spent: dict[str, float] = {}
         self.recorded = known is not None
         self.value: Any = None if known is None else known.value
         if known is not None and known.digest != self._digest:
-            raise _divergence(ctx, kind, key)
+            raise divergence(ctx, kind, key)
 
     def spend(self, limit: str, amount: float = 1) -> None:
         """Take `amount` from what the node may use and from the run's ledger, before it is used.
@@ -218,7 +165,7 @@ class Performance:
             ContractError: The value cannot be stored.
         """
         self._ctx.check_open()
-        own = _in_own_task(self._ctx)
+        own = self._ctx.in_own_task
         journal = self._ctx.frame.run.journal
         if journal is not None:
             told = f"node {self._ctx.node_id!r}: what the {self._kind} effect {self._key!r} gave"
@@ -239,29 +186,56 @@ class Performance:
         self.value = value
 
 
-@asynccontextmanager
-async def performing(
-    ctx: NodeContext, kind: str, key: str, request: Any
-) -> AsyncIterator[Performance]:
-    """An effect that is done piece by piece, as a stream is; takes and raises what `effect` does.
+class performing:  # noqa: N801 - used like a function, as `effect` is
+    """An effect that is done piece by piece, as a stream is; raises what `effect` does.
 
     The block does the effect and keeps its value, unless it is recorded already. An effect whose value was not kept when the
     block ends has not happened.
+
+    Args:
+        ctx: As for `effect`, like `kind`, `key` and `request`.
     """
-    ctx.check_open()
-    async with ctx.record.lock(key):
-        performance = Performance(ctx, kind, key, request)
-        if performance.recorded:
-            emit(ctx, "effect.replayed", data={"kind": kind, "key": key})
-        elif ctx.frame.run.journal is not None:
-            ctx.frame.run.journal.performing(ctx, kind, key)
+
+    __slots__ = ("_ctx", "_digest", "_key", "_kind", "_performance")
+
+    def __init__(self, ctx: NodeContext, kind: str, key: str, request: Any) -> None:
+        self._ctx = ctx
+        self._kind = kind
+        self._key = key
+        # Now, because what is asked may be changed while it is done.
+        self._digest = digest_of(ctx, request)
+
+    async def __aenter__(self) -> Performance:
+        ctx, kind, key = self._ctx, self._kind, self._key
+        run = ctx.frame.run
+        if monotonic() >= run.pause_at:
+            # A visit that goes from effect to effect and never waits owes the loop a moment, as a run does between visits.
+            await cancel_shielded_checkpoint()
+        ctx.check_open()
+        await ctx.record.take(key)
         try:
-            yield performance
-        except Exception as error:
-            await performance.failed(error)
+            performance = self._performance = Performance(ctx, kind, key, self._digest)
+            if performance.recorded:
+                emit(ctx, "effect.replayed", data={"kind": kind, "key": key})
+            elif run.journal is not None:
+                run.journal.performing(ctx, kind, key)
+        except BaseException:
+            ctx.record.release(key)
             raise
+        return performance
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            if isinstance(error, Exception):
+                await self._performance.failed(error)
         finally:
-            performance.lose()
+            self._performance.lose()
+            self._ctx.record.release(self._key)
 
 
 def check(ctx: NodeContext, limit: str, amount: float = 1) -> None:
@@ -352,8 +326,17 @@ def digest(request: Any, *, exact: bool = False) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _digest_of(ctx: NodeContext, request: Any) -> str:
-    return digest(request, exact=ctx.frame.run.journal is not None)
+class Digest(str):
+    """The digest of a request, which stands for it: whoever needs it twice works it out once."""
+
+    __slots__ = ()
+
+
+def digest_of(ctx: NodeContext, request: Any) -> Digest:
+    """The digest of what an effect of a visit asks for, as data; or of which a digest is given."""
+    if isinstance(request, Digest):
+        return request
+    return Digest(digest(request, exact=ctx.frame.run.journal is not None))
 
 
 _ADDRESS: Final = re.compile(r" at 0x[0-9a-fA-F]+")

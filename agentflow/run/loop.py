@@ -20,7 +20,16 @@ from typing import Any, Final, Protocol
 import anyio
 import anyio.lowlevel
 
-__all__ = ["SLICE", "Latch", "Loop", "current_loop", "give_way", "in_loop", "wait_out"]
+__all__ = [
+    "SLICE",
+    "Latch",
+    "Loop",
+    "current_loop",
+    "current_task",
+    "give_way",
+    "in_loop",
+    "wait_out",
+]
 
 SLICE: Final = 0.005
 """Seconds that work which never waits keeps the loop to itself, so that a cancel gets through within 10 ms."""
@@ -67,6 +76,14 @@ def current_loop() -> Loop:
     if trio is not None and trio.lowlevel.in_trio_task():
         return _TrioLoop(trio)
     return _AsyncioLoop(asyncio.get_running_loop())
+
+
+def current_task() -> object:
+    """The task that runs the calling code: the same object as long as it runs it, and no other's."""
+    trio: Any = sys.modules.get("trio")
+    if trio is not None and trio.lowlevel.in_trio_task():
+        return trio.lowlevel.current_task()
+    return asyncio.current_task()
 
 
 def in_loop() -> bool:

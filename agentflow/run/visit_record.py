@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
+from agentflow.run.loop import current_task
 from agentflow.run.stored import restored
 
 if TYPE_CHECKING:
@@ -44,11 +45,22 @@ class VisitRecord:
         task: The task that runs the visit's body, where that is not the frame's own.
     """
 
-    __slots__ = ("_effects", "_journal", "_locks", "_place", "loose", "spent", "task")
+    __slots__ = (
+        "_awaited",
+        "_doers",
+        "_effects",
+        "_journal",
+        "_place",
+        "loose",
+        "spent",
+        "task",
+    )
 
     def __init__(self, journal: Journal | None = None, place: str = "") -> None:
         self._effects: dict[str, Recorded] = {}
-        self._locks: dict[str, anyio.Lock] = {}
+        # Who does the effects that are under way; and an event for each that somebody else waits for.
+        self._doers: dict[str, object] = {}
+        self._awaited: dict[str, anyio.Event] = {}
         self._journal = journal
         self._place = place
         self.task: int | None = None
@@ -89,6 +101,22 @@ class VisitRecord:
             yield from self._journal.own_effects_at(self._place)
         yield from (key for key, effect in self._effects.items() if effect.own)
 
-    def lock(self, key: str) -> anyio.Lock:
-        """The lock under which the effect `key` is done, so that it is done once."""
-        return self._locks.setdefault(key, anyio.Lock())
+    async def take(self, key: str) -> None:
+        """Be the one who does the effect `key`, once nobody else does it any more; given back by `release`.
+
+        Raises:
+            RuntimeError: The calling task does it already, and would wait for itself for ever.
+        """
+        task = current_task()
+        while (doer := self._doers.get(key)) is not None:
+            if doer is task:
+                raise RuntimeError(f"the effect {key!r} is asked for by the code that does it")
+            await self._awaited.setdefault(key, anyio.Event()).wait()
+        self._doers[key] = task
+
+    def release(self, key: str) -> None:
+        """Have the next one do the effect `key`, or find it done."""
+        del self._doers[key]
+        awaited = self._awaited.pop(key, None)
+        if awaited is not None:
+            awaited.set()

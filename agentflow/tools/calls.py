@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from agentflow.errors import ContractError, UnknownTool
 from agentflow.graph.contract import contract_error
 from agentflow.messages.tool_spec import ToolSpec
-from agentflow.run.effects import Calls, Performance, emit, performing
+from agentflow.run.call_keys import Calls
+from agentflow.run.effects import Performance, digest_of, emit, performing
 from agentflow.run.ports import Invocation, Receipt
 from agentflow.tools.approval import approve, wants_approval
 from agentflow.tools.authorization import authorize
@@ -227,7 +228,7 @@ class BoundTools:
         ctx = self._ctx
         ctx.check_open()
         if call_id is None:
-            key = self._calls.key((tool_id, input or {}))
+            key = self._calls.key(digest_of(ctx, (tool_id, input or {})))
         else:
             key = self.key_of(call_id)
         try:
