@@ -5,14 +5,16 @@ Each half alone is no text: no encoding takes it. Joined they are the character;
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Final
 
 from agentflow.messages.chunk import Chunk, ReasoningChunk, TextChunk
 
 __all__ = ["HalfKeeper", "whole_text"]
 
-_LONE = "\ufffd"
+_LONE: Final = "\ufffd"
+_TEXTS: Final = (TextChunk, ReasoningChunk)
 
 
 def whole_text(text: str) -> str:
@@ -35,9 +37,14 @@ class HalfKeeper:
         self._half = ""
         self._kind: type[TextChunk | ReasoningChunk] = TextChunk
 
-    def take(self, chunk: Chunk) -> Iterator[Chunk]:
+    def take(self, chunk: Chunk) -> Sequence[Chunk]:
         """The chunk, or what of it can be handed on now; what waits comes before it."""
-        if not isinstance(chunk, TextChunk | ReasoningChunk):
+        if not self._half and (not isinstance(chunk, _TEXTS) or chunk.text.isascii()):
+            return (chunk,)
+        return tuple(self._joined(chunk))
+
+    def _joined(self, chunk: Chunk) -> Iterator[Chunk]:
+        if not isinstance(chunk, _TEXTS):
             yield from self.rest()
             yield chunk
             return

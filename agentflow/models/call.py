@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import AsyncGenerator
-from contextlib import aclosing, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from agentflow.messages.message import Message
 from agentflow.models.replay import chunks_of
 from agentflow.models.request import ModelRequest
 from agentflow.models.tries import Tries
-from agentflow.run.effects import emit, performing
+from agentflow.run.effects import emit, is_listened_to, performing
 from agentflow.run.ports import Invocation, Reply
 
 if TYPE_CHECKING:
@@ -65,11 +65,15 @@ class ModelCall:
                     yield chunk
                 return
             self._tries = tries = Tries(self._ctx, self.request, self._key, performance)
+            delivers = self._ctx.run.sink is not None or is_listened_to(self._ctx)
             try:
-                async with aclosing(tries.chunks()) as chunks:
-                    async for chunk in chunks:
-                        await self._deliver(chunk)
-                        yield chunk
+                try:
+                    while (come := await tries.next()) is not None:
+                        if delivers:
+                            await self._deliver(come)
+                        yield come
+                finally:
+                    await tries.close()
                 trial = tries.last
                 assert trial is not None
                 message = trial.answer()
@@ -121,7 +125,7 @@ class ModelCall:
 
     async def _deliver(self, chunk: Chunk) -> None:
         """Hand a piece of content on, to the sink and to those who listen."""
-        if isinstance(chunk, UsageChunk | FinishChunk):
+        if isinstance(chunk, (UsageChunk, FinishChunk)):
             return
         sink = self._ctx.run.sink
         if sink is not None:

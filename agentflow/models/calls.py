@@ -57,7 +57,8 @@ class BoundModels:
                 async for _ in chunks:
                     pass
             try:
-                return replace(call.reply(), corrected=tuple(corrected))
+                reply = call.reply()
+                return replace(reply, corrected=tuple(corrected)) if corrected else reply
             except OutputInvalid as error:
                 again = correction_of(self._ctx, call, error, made=len(corrected))
                 if again is None:

@@ -11,11 +11,19 @@ import anyio
 from agentflow.errors import ModelTimeout
 
 if TYPE_CHECKING:
+    from agentflow.models.model import Model
     from agentflow.run.run import Run
 
-__all__ = ["Patience"]
+__all__ = ["Patience", "patience_of"]
 
 T = TypeVar("T")
+
+
+def patience_of(run: Run[Any], model: Model) -> Patience | None:
+    """The patience of a run with one try at a model; `None` where it waits for ever."""
+    if model.timeout is None and model.idle_timeout is None:
+        return None
+    return Patience(run, timeout=model.timeout, idle_timeout=model.idle_timeout)
 
 
 class Patience:
@@ -43,8 +51,6 @@ class Patience:
             ModelTimeout: It took too long, and was cancelled.
         """
         seconds = min(self._left, self._idle)
-        if seconds == math.inf:
-            return await what()
         began = self._run.monotonic()
         come: list[T] = []
         if self._run.engine.clock_is_system:

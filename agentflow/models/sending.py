@@ -5,66 +5,115 @@ from __future__ import annotations
 import inspect
 import math
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from types import AsyncGeneratorType
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import anyio
 
 from agentflow.errors import AgentflowError, ModelError
 from agentflow.messages.chunk import Chunk
 from agentflow.models.failure import known_failure
-from agentflow.models.patience import Patience
+from agentflow.models.patience import patience_of
 from agentflow.models.ports import ModelContext
 from agentflow.models.request import ModelRequest
 
 if TYPE_CHECKING:
     from agentflow.run.context import NodeContext
 
-__all__ = ["sent"]
+__all__ = ["Sending"]
 
 _CLOSING: Final = 0.03
 """Seconds that a provider gets to close its stream when the run is cancelled; less than what the run itself waits."""
 
 
-async def sent(ctx: NodeContext, request: ModelRequest, key: str) -> AsyncGenerator[Chunk, None]:
-    """Send a request once, and hand out what comes; the provider's stream is closed on every way out.
+class Sending:
+    """One request, sent once; whoever opens it closes it, on every way out.
 
-    Raises:
-        ModelTimeout: It took too long.
-        ModelError: What the provider gave is no stream; or what it raised is known for one of ours, which it then stands for.
-        Exception: What else the provider raised.
+    Args:
+        ctx: The visit.
+        request: What is sent.
+        key: The key of the call.
     """
-    model = request.model
-    patience = Patience(ctx.run, timeout=model.timeout, idle_timeout=model.idle_timeout)
 
-    async def open() -> AsyncIterator[Chunk]:
-        return await _opened(request, _told(ctx, request, key))
+    __slots__ = ("_ctx", "_ended", "_key", "_patience", "_request", "_stream")
 
-    with _understood():
-        opened = await patience.wait(open)
-    async with _closing(ctx, opened) as stream:
-        while True:
-            try:
-                with _understood():
-                    chunk = await patience.wait(stream.__anext__)
-            except StopAsyncIteration:
-                return
-            yield chunk
+    def __init__(self, ctx: NodeContext, request: ModelRequest, key: str) -> None:
+        self._ctx = ctx
+        self._request = request
+        self._key = key
+        self._patience = patience_of(ctx.run, request.model)
+        self._stream: AsyncIterator[Chunk] | None = None
+        self._ended = False
+
+    async def open(self) -> None:
+        """Send it; raises what `next` does.
+
+        Raises:
+            ModelError: What the provider gave is no stream.
+        """
+        try:
+            if self._patience is None:
+                self._stream = await self._opened()
+            else:
+                self._stream = await self._patience.wait(self._opened)
+        except Exception as error:
+            _raise_understood(error)
+
+    async def next(self) -> Chunk | None:
+        """The next piece of the answer; `None` at its end.
+
+        Raises:
+            ModelTimeout: It took too long.
+            ModelError: What the provider raised is known for one of ours, which it then stands for.
+            Exception: What else the provider raised.
+        """
+        assert self._stream is not None
+        try:
+            if self._patience is None:
+                return await self._stream.__anext__()
+            return await self._patience.wait(self._stream.__anext__)
+        except StopAsyncIteration:
+            self._ended = True
+            return None
+        except Exception as error:
+            _raise_understood(error)
+
+    async def close(self) -> None:
+        """Close the provider's iterator; also when the task is cancelled, then within limits."""
+        stream, self._stream = self._stream, None
+        if self._ended and isinstance(stream, AsyncGeneratorType):
+            # All of its code has run, so there is nothing that closing it could do.
+            return
+        close = getattr(stream, "aclose", None)
+        if close is None:
+            return
+        if _is_cancelled(self._ctx):
+            with anyio.move_on_after(_CLOSING, shield=True), suppress(Exception):
+                await close()
+        else:
+            await close()
+
+    async def _opened(self) -> AsyncIterator[Chunk]:
+        request = self._request
+        context = _told(self._ctx, request, self._key)
+        stream: Any = request.model.provider.stream(request.messages, context)
+        if inspect.isawaitable(stream):
+            stream = await stream
+        if not hasattr(stream, "__aiter__"):
+            kind = type(stream).__name__
+            raise ModelError(f"its stream() gave {kind}, which is no async iterator")
+        found: AsyncIterator[Chunk] = aiter(stream)
+        return found
 
 
-@contextmanager
-def _understood() -> Iterator[None]:
-    """What a provider raises, as one of our errors, as far as it tells what has gone wrong."""
-    try:
-        yield
-    except (AgentflowError, StopAsyncIteration):
-        raise
-    except Exception as error:
-        known = known_failure(error)
-        if known is None:
-            raise
-        raise known from error
+def _raise_understood(error: Exception) -> NoReturn:
+    """Raise what a provider has raised, as one of our errors, as far as it tells what has gone wrong."""
+    known = None if isinstance(error, AgentflowError) else known_failure(error)
+    if known is None:
+        raise error
+    raise known from error
 
 
 def _told(ctx: NodeContext, request: ModelRequest, key: str) -> ModelContext:
@@ -81,34 +130,6 @@ def _told(ctx: NodeContext, request: ModelRequest, key: str) -> ModelContext:
         output_schema=request.form.schema,
         parameters=draft.parameters,
     )
-
-
-async def _opened(request: ModelRequest, context: ModelContext) -> AsyncIterator[Chunk]:
-    stream: Any = request.model.provider.stream(request.messages, context)
-    if inspect.isawaitable(stream):
-        stream = await stream
-    if not hasattr(stream, "__aiter__"):
-        raise ModelError(f"its stream() gave {type(stream).__name__}, which is no async iterator")
-    found: AsyncIterator[Chunk] = aiter(stream)
-    return found
-
-
-@asynccontextmanager
-async def _closing(
-    ctx: NodeContext, stream: AsyncIterator[Chunk]
-) -> AsyncIterator[AsyncIterator[Chunk]]:
-    """The provider's iterator, closed on every way out; also when the task is cancelled, then within limits."""
-    try:
-        yield stream
-    finally:
-        close = getattr(stream, "aclose", None)
-        if close is None:
-            pass
-        elif _is_cancelled(ctx):
-            with anyio.move_on_after(_CLOSING, shield=True), suppress(Exception):
-                await close()
-        else:
-            await close()
 
 
 def _is_cancelled(ctx: NodeContext) -> bool:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from collections import deque
 from typing import TYPE_CHECKING
 
 from agentflow.messages.chunk import Chunk
@@ -13,7 +12,7 @@ from agentflow.messages.surrogates import HalfKeeper
 from agentflow.models.answer_form import AnswerReader
 from agentflow.models.limits import settle
 from agentflow.models.request import ModelRequest
-from agentflow.models.sending import sent
+from agentflow.models.sending import Sending
 
 if TYPE_CHECKING:
     from agentflow.run.context import NodeContext
@@ -37,10 +36,12 @@ class Trial:
     """
 
     __slots__ = (
+        "_come",
         "_ctx",
-        "_key",
+        "_keeper",
         "_performance",
         "_reader",
+        "_sending",
         "_settled",
         "collector",
         "request",
@@ -56,29 +57,45 @@ class Trial:
         tokens: int | None,
     ) -> None:
         self._ctx = ctx
-        self._key = key
         self._performance = performance
+        self._sending = Sending(ctx, request, key)
+        self._keeper = HalfKeeper()
         self._reader = AnswerReader(request.form)
+        self._come: deque[Chunk] = deque()
         self._settled = False
         self.request = request
         self.tokens = tokens
         self.collector = Collector(key)
 
-    async def chunks(self) -> AsyncGenerator[Chunk, None]:
-        """The chunks as they come, each one counted first; one that is too much is not handed on.
+    async def open(self) -> None:
+        """Send the request; whoever does it closes the trial, on every way out.
+
+        Raises:
+            Exception: Whatever `Sending.open` raises.
+        """
+        await self._sending.open()
+
+    async def next(self) -> Chunk | None:
+        """The next chunk, counted first: one that is too much is not handed on. `None` at the end.
 
         Raises:
             BudgetExceeded: The output is more than the budget allows.
-            Exception: Whatever `sent` raises.
+            Exception: Whatever `Sending.next` raises.
         """
-        keeper, reader = HalfKeeper(), self._reader
-        async with aclosing(sent(self._ctx, self.request, self._key)) as coming:
-            async for piece in coming:
-                for whole in keeper.take(piece):
-                    chunk = reader.take(whole)
-                    if chunk is not None:
-                        self._count(chunk)
-                        yield chunk
+        while True:
+            while self._come:
+                chunk = self._reader.take(self._come.popleft())
+                if chunk is not None:
+                    self._count(chunk)
+                    return chunk
+            piece = await self._sending.next()
+            if piece is None:
+                return None
+            self._come.extend(self._keeper.take(piece))
+
+    async def close(self) -> None:
+        """End the request."""
+        await self._sending.close()
 
     def _count(self, chunk: Chunk) -> None:
         size = self.collector.add(chunk)

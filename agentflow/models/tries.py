@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from agentflow.errors import ModelUnavailable
 from agentflow.messages.chunk import Chunk, FinishChunk, UsageChunk
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from agentflow.run.effects import Performance
 
 __all__ = ["Tries"]
+
+_NO_CONTENT: Final = (UsageChunk, FinishChunk, type(None))
+"""What may come of a try that is made again all the same: nothing of it was said."""
 
 
 class Tries:
@@ -38,9 +41,13 @@ class Tries:
 
     __slots__ = (
         "_ctx",
+        "_delivered",
+        "_further",
         "_key",
         "_performance",
+        "_place",
         "_request",
+        "_under_way",
         "_used",
         "began",
         "last",
@@ -55,45 +62,71 @@ class Tries:
         self._key = key
         self._performance = performance
         self._used: dict[str, float] = {}
+        self._delivered = False
+        self._further: Callable[[ModelUnavailable], _Plan | None] | None = None
+        self._under_way: Trial | None = None
+        self._place: AbstractAsyncContextManager[None] | None = None
         self.sent = 0
         self.last: Trial | None = None
         self.began = 0.0
 
-    async def chunks(self) -> AsyncGenerator[Chunk, None]:
-        """The chunks of the try that is answered.
+    async def next(self) -> Chunk | None:
+        """The next chunk of the try that is answered; `None` at the end. Whoever asks closes the tries, on every way out.
 
         Raises:
             ModelUnavailable: The last of them failed too.
             BudgetExceeded: A limit does not allow the call, or its output.
         """
-        further = _further(self._request, self._key)
-        trial = await self._begin(self._request)
-        delivered = False
+        trial = self.last or await self._begin(self._request)
         while True:
             try:
-                async with self._place(trial), aclosing(trial.chunks()) as chunks:
-                    self._tell_sent(trial)
-                    async for chunk in chunks:
-                        delivered = delivered or not isinstance(chunk, UsageChunk | FinishChunk)
-                        yield chunk
-                return
+                if self._under_way is None:
+                    await self._open(trial)
+                chunk = await trial.next()
             except ModelUnavailable as error:
-                plan = None if delivered else further(error)
+                await self.close()
+                plan = None if self._delivered else self._next_plan(error)
                 if plan is None:
                     raise
                 self._give_up(trial, error, plan)
+            else:
+                self._delivered = self._delivered or not isinstance(chunk, _NO_CONTENT)
+                return chunk
             if plan.delay:
                 await self._ctx.run.clock.sleep(plan.delay)
             self._ctx.check_open()
             trial = await self._begin(plan.request)
 
+    async def close(self) -> None:
+        """End the try that is under way, if one is."""
+        trial, self._under_way = self._under_way, None
+        place, self._place = self._place, None
+        try:
+            if trial is not None:
+                await trial.close()
+        finally:
+            if place is not None:
+                await place.__aexit__(None, None, None)
+
+    async def _open(self, trial: Trial) -> None:
+        """Wait for a place, and send."""
+        limiter = trial.request.model.limiter
+        if limiter is not None:
+            place = limiter.place(self._ctx.run.clock)
+            await place.__aenter__()
+            self._place = place
+        self._under_way = trial
+        self._tell_sent(trial)
+        await trial.open()
+
+    def _next_plan(self, error: ModelUnavailable) -> _Plan | None:
+        if self._further is None:
+            self._further = _further(self._request, self._key)
+        return self._further(error)
+
     def usage(self) -> dict[str, float]:
         """What all of them have used, as far as that is known."""
         return self._used if self.last is None else _sums(self._used, self.last.usage())
-
-    def _place(self, trial: Trial) -> AbstractAsyncContextManager[None]:
-        limiter = trial.request.model.limiter
-        return nullcontext() if limiter is None else limiter.place(self._ctx.run.clock)
 
     async def _begin(self, request: ModelRequest) -> Trial:
         """Check the limits, and take the quota with the first try."""
