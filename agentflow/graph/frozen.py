@@ -289,14 +289,11 @@ def shared(value: object) -> bool:
 
 def _holds_settled_parts(value: object) -> bool:
     """Whether it is a frozen dataclass of nothing that could still change."""
-    names = _frozen_fields(type(value))  # type: ignore[arg-type]
-    if names is None:
+    parts_of = _parts_of(type(value))  # type: ignore[arg-type]
+    if parts_of is None:
         return False
-    for name in names:
-        part = getattr(value, name, None)
-        if type(part) not in _SETTLED and not _settled(part):
-            return False
-    return True
+    parts = parts_of(value)
+    return _SETTLED.issuperset(map(type, parts)) or all(map(_settled, parts))
 
 
 def _all_shared(values: Collection[object]) -> bool:
@@ -308,11 +305,17 @@ def _settled(part: object) -> bool:
 
 
 @functools.lru_cache(maxsize=1024)
-def _frozen_fields(kind: type) -> tuple[str, ...] | None:
-    """The names of the fields of a frozen dataclass; `None` of every other class."""
-    if dataclasses.is_dataclass(kind) and kind.__dataclass_params__.frozen:  # type: ignore[attr-defined]
-        return tuple(field.name for field in dataclasses.fields(kind))
-    return None
+def _parts_of(kind: type) -> Callable[[object], Collection[object]] | None:
+    """What gives the values of a frozen dataclass; `None` of every other class."""
+    if not (dataclasses.is_dataclass(kind) and kind.__dataclass_params__.frozen):  # type: ignore[attr-defined]
+        return None
+    names = [field.name for field in dataclasses.fields(kind)]
+
+    def parts(value: object) -> Collection[object]:
+        # A field that was never set holds nothing.
+        return [getattr(value, name, None) for name in names]
+
+    return parts
 
 
 def lend(value: Any) -> Any:

@@ -7,12 +7,17 @@ import re
 from itertools import count
 from typing import Final
 
-__all__ = ["CallIds"]
+__all__ = ["CallIds", "is_fit"]
 
 # Anthropic's Messages API takes these characters; OpenAI's chat completions take 40 of them, its Responses API 64.
 _FIT: Final = re.compile(r"[A-Za-z0-9_-]{1,40}\Z")
 _OTHER: Final = re.compile(r"[^A-Za-z0-9_-]")
 _LONGEST: Final = 40
+
+
+def is_fit(id: str) -> bool:
+    """Whether every vendor takes the id."""
+    return _FIT.match(id) is not None
 
 
 class CallIds:
@@ -25,7 +30,7 @@ class CallIds:
 
     def take(self, id: str) -> str:
         """The id for the next call: its own one, where vendors take it and no call before has it."""
-        found = fitting = id if _FIT.match(id) else _marked(id)
+        found = fitting = id if is_fit(id) else _marked(id)
         if found in self._taken:
             numbered = (f"{fitting[: _LONGEST - 9]}-{number}" for number in count(2))
             found = next(each for each in numbered if each not in self._taken)

@@ -11,7 +11,7 @@ from agentflow.messages.part import FilePart, Part, ReasoningPart, TextPart, Too
 from agentflow.messages.proposal import reread_call, whole_value
 from agentflow.messages.surrogates import whole_text
 
-__all__ = ["fit", "fits"]
+__all__ = ["fit"]
 
 _PLACES: Final[Mapping[Role, tuple[type, ...]]] = {
     "system": (TextPart, FilePart),
@@ -29,20 +29,6 @@ def fit(message: Message) -> tuple[Part, ...]:
     after all are read.
     """
     return tuple(_fitting(message))
-
-
-def fits(message: Message) -> bool:
-    """Whether it says something, and every part of it has a place in it as it is.
-
-    Raises:
-        ContractError: There is no such role.
-    """
-    try:
-        return message._fits
-    except AttributeError:
-        found = bool(message.content) and fit(message) == message.content
-        object.__setattr__(message, "_fits", found)
-        return found
 
 
 def _fitting(message: Message) -> Iterator[Part]:

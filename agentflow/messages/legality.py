@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from agentflow.messages.call_id import CallIds
-from agentflow.messages.fitting import fits
+from agentflow.messages.call_id import is_fit
+from agentflow.messages.fitting import fit
 from agentflow.messages.message import Message
-from agentflow.messages.part import ReasoningPart, ToolCall, ToolResult
+from agentflow.messages.part import ReasoningPart
 
 __all__ = ["is_legal"]
 
@@ -18,39 +18,56 @@ def is_legal(messages: Sequence[Message], *, internal: Collection[str] = ()) -> 
     It may say no of a history in which there is nothing to repair, such as one with a call that could not be read; never yes
     of another.
     """
-    ids, spoken = CallIds(), False
-    due: list[ToolCall] = []
+    taken: set[str] = set()
+    due: _Named = ()
+    spoken = False
     for message in messages:
-        if not fits(message):
+        named = _named(message)
+        if named is None:
             return False
         if due:
-            if message.role != "tool" or not _answers(message, due):
+            # Nothing but their results may come, in their order.
+            if message.role != "tool" or named != due[: len(named)]:
                 return False
-            continue
-        if message.role == "tool" or message.tool_results:
+            due = due[len(named) :]
+        elif message.role == "assistant":
+            for id, name in named:
+                if id in taken or name in internal:
+                    return False
+                taken.add(id)
+            if not spoken:
+                return False
+            due = named
+        elif message.role == "tool":
             return False
-        if message.role == "assistant":
-            calls = message.tool_calls
-            if not spoken or isinstance(message.content[-1], ReasoningPart):
-                return False
-            if not all(_is_plain(call, ids, internal) for call in calls):
-                return False
-            due.extend(reversed(calls))
         elif message.role != "system":
             spoken = True
     return not due and (not messages or (spoken and messages[-1].role != "assistant"))
 
 
-def _is_plain(call: ToolCall, ids: CallIds, internal: Collection[str]) -> bool:
-    return call.error is None and call.name not in internal and ids.take(call.id) == call.id
+_Named = tuple[tuple[str, str], ...]
+"""The id and the tool of each of some calls."""
 
 
-def _answers(message: Message, due: list[ToolCall]) -> bool:
-    """Whether it holds results of the calls that wait for one, in their order, and nothing beside; takes those calls away."""
-    for part in message.content:
-        if not isinstance(part, ToolResult) or not due:
-            return False
-        call = due.pop()
-        if (part.call_id, part.name) != (call.id, call.name):
-            return False
-    return True
+def _named(message: Message) -> _Named | None:
+    """The calls that it makes, or has results of; `None` if it is to be repaired, wherever it stands. Worked out once."""
+    try:
+        return message._named
+    except AttributeError:
+        named = _names_in(message)
+        object.__setattr__(message, "_named", named)
+        return named
+
+
+def _names_in(message: Message) -> _Named | None:
+    if not message.content or fit(message) != message.content:
+        return None
+    results = message.tool_results
+    if message.role == "tool":
+        return tuple((result.call_id, result.name) for result in results)
+    if results or isinstance(message.content[-1], ReasoningPart):
+        return None
+    calls = message.tool_calls
+    if not all(call.error is None and is_fit(call.id) for call in calls):
+        return None
+    return tuple((call.id, call.name) for call in calls)

@@ -37,14 +37,17 @@ Provenance = Literal["input", "notice", "memory", "contributed", "model", "tool"
 """Who made a message."""
 
 
+_PARTS: Final = get_args(Part)
+
+
 class _Remembered(Lasting):
     """Room for what is worked out once of a message, beside its fields: a long conversation is looked at at every step."""
 
-    __slots__ = ("_calls", "_chars", "_digest", "_fits", "_results")
+    __slots__ = ("_calls", "_chars", "_digest", "_named", "_results")
     _calls: tuple[ToolCall, ...]
     _chars: int
     _digest: str
-    _fits: bool
+    _named: tuple[tuple[str, str], ...] | None
     _results: tuple[ToolResult, ...]
 
 
@@ -95,14 +98,14 @@ class Message(_Remembered):
             or not isinstance(self.content, tuple)
         ):
             check_fields(self, _WANTED)
-        parts = tuple(self.content)
-        for part in parts:
-            if not isinstance(part, Part):
+        if type(self.content) is not tuple:
+            object.__setattr__(self, "content", tuple(self.content))
+        for part in self.content:
+            if not isinstance(part, _PARTS):
                 raise TypeError(
                     f"{part!r} is no part of a message: content is made of TextPart, ReasoningPart, FilePart, "
                     f"ToolCall and ToolResult; for a plain text use user(text), system(text) or assistant(text)"
                 )
-        object.__setattr__(self, "content", parts)
 
     @property
     def text(self) -> str:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import inspect
-import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from agentflow.errors import BudgetExceeded, ContractError, ModelError
@@ -29,15 +28,15 @@ async def input_tokens(request: ModelRequest) -> int | None:
     return await counted if inspect.isawaitable(counted) else counted
 
 
-def needs(request: ModelRequest, tokens: int | None) -> Iterator[tuple[str, float]]:
+def needs(request: ModelRequest, tokens: int | None) -> list[tuple[str, float]]:
     """What a request must have left of each limit before it is sent."""
-    yield "input_chars", request.chars
+    found: list[tuple[str, float]] = [("input_chars", request.chars)]
     reserve = (request.draft.max_output_tokens or 0) if request.draft.reserve else 0
     if tokens is not None:
-        yield "input_tokens", tokens
-        yield "total_tokens", tokens + reserve
+        found += [("input_tokens", tokens), ("total_tokens", tokens + reserve)]
     if reserve:
-        yield "output_tokens", reserve
+        found.append(("output_tokens", reserve))
+    return found
 
 
 def admit(
@@ -79,11 +78,14 @@ def admit_fallback(
 
 
 def _countable(ctx: NodeContext, request: ModelRequest, tokens: int | None) -> None:
+    limited = [limit for limit in _NOTED if ctx.ledger.limits(limit)]
+    if not limited:
+        return
     reported = {*request.model.reports, *(() if tokens is None else ("input_tokens",))}
     if {"input_tokens", "output_tokens"} <= reported:
         reported.add("total_tokens")
-    for limit in _NOTED:
-        if limit not in reported and math.isfinite(ctx.ledger.left(limit)):
+    for limit in limited:
+        if limit not in reported:
             remedy = "give Model(…, price=…)" if limit == "cost" else "give Model(…, counter=…)"
             raise ContractError(
                 f"node {ctx.node_id!r}: the budget limits {limit}, but nothing tells how many the model "
@@ -115,7 +117,7 @@ def settle(
     if passed is not None:
         raise passed
     for limit in () if partial else _NOTED:
-        if limit not in usage and math.isfinite(ctx.ledger.left(limit)):
+        if limit not in usage and ctx.ledger.limits(limit):
             raise ModelError(
                 f"model {request.model.name!r} did not report its {limit}, so the budget of {limit} cannot be kept"
             )

@@ -5,7 +5,6 @@ A measurement is neither a reservation nor a pass: what is sent in the end is ch
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -64,7 +63,7 @@ class Prepared:
 
     def _refuse_guessing(self) -> None:
         for limit in ("input_tokens", "total_tokens"):
-            if math.isfinite(self._ctx.ledger.left(limit)):
+            if self._ctx.ledger.limits(limit):
                 raise ContractError(
                     f"{self._draft.where}: the budget limits {limit}, and the model {self.model!r} has no counter to "
                     f"measure them with; give Model(…, counter=…)"

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from agentflow.errors import ContractError
-from agentflow.graph.frozen import freeze
+from agentflow.graph.frozen import FrozenDict, freeze
 from agentflow.messages.message import Message, as_messages, system, user
 from agentflow.messages.tool_spec import ToolSpec
 from agentflow.models.answer_form import PLAIN, AnswerForm, form_of
@@ -59,8 +58,17 @@ class Draft:
         return ModelRequest(self, given, self.model)
 
 
-@dataclass(frozen=True)  # without slots, for what is worked out once
-class ModelRequest:
+class _WorkedOut:
+    """Room for what is worked out once of a request, and not before somebody asks."""
+
+    __slots__ = ("_chars", "_form", "_messages")
+    _chars: int
+    _form: AnswerForm
+    _messages: tuple[Message, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest(_WorkedOut):
     """One request to one model, as its provider will get it.
 
     Args:
@@ -86,15 +94,30 @@ class ModelRequest:
         said = (answer,) if answer.content else ()
         return ModelRequest(self.draft, (*self.given, *said, again), self.draft.model)
 
-    @cached_property
+    @property
     def form(self) -> AnswerForm:
         """How the answer is asked for."""
         schema = self.draft.preparation.schema
-        return PLAIN if schema is None else form_of(self.model.structured(schema), schema)
+        if schema is None:
+            return PLAIN
+        try:
+            return self._form
+        except AttributeError:
+            form = form_of(self.model.structured(schema), schema)
+            object.__setattr__(self, "_form", form)
+            return form
 
-    @cached_property
+    @property
     def messages(self) -> tuple[Message, ...]:
         """The caller's instructions, the input's own leading ones, the transport's, and then the conversation."""
+        try:
+            return self._messages
+        except AttributeError:
+            messages = self._stacked()
+            object.__setattr__(self, "_messages", messages)
+            return messages
+
+    def _stacked(self) -> tuple[Message, ...]:
         draft, given = self.draft, self.given
         told = draft.preparation.in_words if self.form.told else None
         texts = (draft.preparation.instructions, told)
@@ -107,10 +130,15 @@ class ModelRequest:
             at += 1
         return (*first, *given[:at], *last, *given[at:])
 
-    @cached_property
+    @property
     def chars(self) -> int:
         """Its size in characters, as `Budget.input_chars` counts it: what the messages say, tools left out."""
-        return sum([message.chars for message in self.messages])
+        try:
+            return self._chars
+        except AttributeError:
+            chars = sum([message.chars for message in self.messages])
+            object.__setattr__(self, "_chars", chars)
+            return chars
 
     @property
     def tools(self) -> tuple[ToolSpec, ...]:
@@ -128,7 +156,7 @@ class ModelRequest:
             return tool.name
         return "required" if chosen in (None, "auto") else chosen
 
-    @cached_property
+    @property
     def identity(self) -> tuple[Any, ...]:
         """What makes it this request and no other, as data."""
         # What is asked, and not how a provider is told: another way to the same answer is no other question.
@@ -167,11 +195,9 @@ def draft_of(
     where = f"node {ctx.node_id!r}: ctx.model.invoke"
     preparation = transport.prepare()
     specs = _specs(ctx, tools, where)
-    allowed = {"auto", "none", "required", *(spec.name for spec in specs)}
-    if tool_choice is not None and tool_choice not in allowed:
-        raise ContractError(
-            f"{where}: tool_choice={tool_choice!r} is none of {', '.join(map(repr, sorted(allowed)))}"
-        )
+    if tool_choice is not None:
+        _check_choice(tool_choice, specs, where)
+    own = preparation.parameters
     return Draft(
         where=where,
         model=model,
@@ -181,9 +207,16 @@ def draft_of(
         tools=specs,
         tool_choice=tool_choice,
         max_output_tokens=max_output_tokens,
-        parameters=freeze({**preparation.parameters, **(parameters or {})}),
+        parameters=freeze({**own, **(parameters or {})}) if own or parameters else FrozenDict(),
         stage=stage,
     )
+
+
+def _check_choice(tool_choice: str, specs: Iterable[ToolSpec], where: str) -> None:
+    allowed = {"auto", "none", "required", *(spec.name for spec in specs)}
+    if tool_choice not in allowed:
+        listed = ", ".join(map(repr, sorted(allowed)))
+        raise ContractError(f"{where}: tool_choice={tool_choice!r} is none of {listed}")
 
 
 def _specs(ctx: NodeContext, tools: Iterable[Any], where: str) -> tuple[ToolSpec, ...]:

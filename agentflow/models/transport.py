@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from agentflow.errors import OutputInvalid
 from agentflow.graph.excerpt import excerpt
@@ -83,13 +83,16 @@ def checked_transport(transport: Any) -> Transport:
     return checked
 
 
+_NOTHING: Final = Preparation()
+
+
 class _Text:
     """The answer's text."""
 
     name = "text"
 
     def prepare(self) -> Preparation:
-        return Preparation()
+        return _NOTHING
 
     def parse(self, answer: Message) -> str:
         return _text_only(answer, self.name)
@@ -101,7 +104,7 @@ class _WholeMessage:
     name = "message"
 
     def prepare(self) -> Preparation:
-        return Preparation()
+        return _NOTHING
 
     def parse(self, answer: Message) -> Message:
         return answer

@@ -10,7 +10,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
@@ -106,8 +106,9 @@ class Performance:
         check(self._ctx, limit, amount)
         self._ctx.ledger.spend(limit, amount)
         add_to(self._spent, limit, amount)
-        for visit in _upwards(self._ctx):
-            add_to(visit.record.spent, limit, amount)
+        if limit in _SHARED:
+            for visit in _upwards(self._ctx):
+                add_to(visit.record.spent, limit, amount)
 
     def note(self, limit: str, amount: float) -> None:
         """Count what is known only after it was used.
@@ -245,20 +246,25 @@ def check(ctx: NodeContext, limit: str, amount: float = 1) -> None:
         BudgetExceeded: It would be too much for the `uses` of the node, or of one around it, or for the run's ledger.
     """
     try:
-        for visit in _upwards(ctx):
-            _check_uses(visit, limit, amount)
+        if limit in _SHARED:
+            for visit in _upwards(ctx):
+                _check_uses(visit, limit, amount)
         ctx.ledger.check(limit, amount)
     except BudgetExceeded as error:
         emit_limit(ctx, error)
         raise
 
 
-def _upwards(ctx: NodeContext) -> Iterator[NodeContext]:
+_SHARED: Final = frozenset({"model_calls", "tool_calls"})
+"""What a node may have a share of, besides the run's budget."""
+
+
+def _upwards(ctx: NodeContext) -> list[NodeContext]:
     """The visit, and those that the sub-workflows around it belong to: a node spends what is spent below it."""
-    visit: NodeContext | None = ctx
-    while visit is not None:
-        yield visit
-        visit = visit.frame.above
+    visits = [ctx]
+    while (above := visits[-1].frame.above) is not None:
+        visits.append(above)
+    return visits
 
 
 def left(ctx: NodeContext, limit: str) -> float:
@@ -269,7 +275,7 @@ def left(ctx: NodeContext, limit: str) -> float:
 
 def _share(ctx: NodeContext, limit: str) -> float:
     """How much of a limit one visit may spend."""
-    if ctx.uses is None or limit not in ("model_calls", "tool_calls"):
+    if ctx.uses is None or limit not in _SHARED:
         return math.inf
     allowed: float | None = getattr(ctx.uses, limit)
     return math.inf if allowed is None else allowed
@@ -277,6 +283,8 @@ def _share(ctx: NodeContext, limit: str) -> float:
 
 def _check_uses(ctx: NodeContext, limit: str, amount: float) -> None:
     allowed = _share(ctx, limit)
+    if allowed == math.inf:
+        return
     used = ctx.record.spent.get(limit, 0) + amount
     if used > allowed:
         raise BudgetExceeded(limit, allowed, used, where=f"one visit of node {ctx.node_id!r}")

@@ -157,6 +157,15 @@ class Ledger:
         mine = math.inf if allowed is None else max(0.0, allowed - self.used(limit))
         return mine if self._parent is None else min(mine, self._parent.left(limit))
 
+    def limits(self, limit: str) -> bool:
+        """Whether there is such a limit, here or above."""
+        ledger: Ledger | None = self
+        while ledger is not None:
+            if ledger._allowed.get(limit, math.inf) < math.inf:
+                return True
+            ledger = ledger._parent
+        return False
+
     def allowed(self, limit: str) -> float | None:
         """The value of a limit, or `None`."""
         return self._allowed.get(limit)
