@@ -17,7 +17,7 @@ __all__ = ["LoopState", "as_list", "last_step", "steps_so_far"]
 
 def as_list(value: object) -> object:
     """A text or a single message as a conversation; everything else is left to the validation."""
-    return list(as_messages(value)) if isinstance(value, str | Message) else value
+    return list(as_messages(value)) if isinstance(value, (str, Message)) else value
 
 
 class LoopState(TypedDict):

@@ -277,7 +277,7 @@ def shared(value: object) -> bool:
     if kind in _SHARED or isinstance(value, (enum.Enum, type)):
         return True
     if isinstance(value, (tuple, frozenset)):
-        return all(map(_settled, value))
+        return _SETTLED.issuperset(map(type, value)) or all(map(_settled, value))
     if not isinstance(value, Lasting):
         return _holds_settled_parts(value)
     try:
@@ -289,11 +289,14 @@ def shared(value: object) -> bool:
 
 def _holds_settled_parts(value: object) -> bool:
     """Whether it is a frozen dataclass of nothing that could still change."""
-    parts_of = _parts_of(type(value))  # type: ignore[arg-type]
-    if parts_of is None:
+    names = _frozen_fields(type(value))  # type: ignore[arg-type]
+    if names is None:
         return False
-    parts = parts_of(value)
-    return _SETTLED.issuperset(map(type, parts)) or all(map(_settled, parts))
+    for name in names:
+        part = getattr(value, name, None)
+        if type(part) not in _SETTLED and not _settled(part):
+            return False
+    return True
 
 
 def _all_shared(values: Collection[object]) -> bool:
@@ -305,17 +308,11 @@ def _settled(part: object) -> bool:
 
 
 @functools.lru_cache(maxsize=1024)
-def _parts_of(kind: type) -> Callable[[object], Collection[object]] | None:
-    """What gives the values of a frozen dataclass; `None` of every other class."""
-    if not (dataclasses.is_dataclass(kind) and kind.__dataclass_params__.frozen):  # type: ignore[attr-defined]
-        return None
-    names = [field.name for field in dataclasses.fields(kind)]
-
-    def parts(value: object) -> Collection[object]:
-        # A field that was never set holds nothing.
-        return [getattr(value, name, None) for name in names]
-
-    return parts
+def _frozen_fields(kind: type) -> tuple[str, ...] | None:
+    """The names of the fields of a frozen dataclass; `None` of every other class."""
+    if dataclasses.is_dataclass(kind) and kind.__dataclass_params__.frozen:  # type: ignore[attr-defined]
+        return tuple(field.name for field in dataclasses.fields(kind))
+    return None
 
 
 def lend(value: Any) -> Any:
@@ -359,6 +356,8 @@ def thaw(value: Any) -> Any:
 def _frozen_list(value: Iterable[Any]) -> FrozenList:
     given = list(value)
     items = [freeze(item) for item in given]
+    if _SHARED.issuperset(map(type, items)):
+        return FrozenList(items)
     # What was left as it is may be shared; a long walk through it is not made twice.
     known = all(new is old or shared(new) for new, old in zip(items, given, strict=True))
     return FrozenList(items) if known else _LendingList(items)

@@ -282,8 +282,8 @@ def _share(ctx: NodeContext, limit: str) -> float:
 
 
 def _check_uses(ctx: NodeContext, limit: str, amount: float) -> None:
-    allowed = _share(ctx, limit)
-    if allowed == math.inf:
+    allowed = None if ctx.uses is None else getattr(ctx.uses, limit)
+    if allowed is None:
         return
     used = ctx.record.spent.get(limit, 0) + amount
     if used > allowed:

@@ -28,6 +28,7 @@ class Ledger:
     __slots__ = (
         "_allowed",
         "_parent",
+        "_unlimited",
         "_used",
         "budget",
         "round_limit",
@@ -41,6 +42,8 @@ class Ledger:
         self._allowed: Mapping[str, float] = _NO_LIMITS if budget is None else budget.limits()
         self._used: dict[str, float] = {}
         self._parent = parent
+        # Most runs have no limit at all, and every effect asks.
+        self._unlimited: bool = not self._allowed and (parent is None or parent._unlimited)
         # The hot loop counts these, so they have slots of their own.
         self.visits = 0
         self.visit_limit = self._allowed.get("visits", math.inf)
@@ -85,6 +88,8 @@ class Ledger:
 
     def check(self, limit: str, amount: float = 1) -> None:
         """Raise `BudgetExceeded` if spending `amount` would be too much; spend nothing."""
+        if self._unlimited:
+            return
         ledger: Ledger | None = self
         while ledger is not None:
             allowed = ledger._allowed.get(limit)
@@ -159,6 +164,8 @@ class Ledger:
 
     def limits(self, limit: str) -> bool:
         """Whether there is such a limit, here or above."""
+        if self._unlimited:
+            return False
         ledger: Ledger | None = self
         while ledger is not None:
             if ledger._allowed.get(limit, math.inf) < math.inf:
