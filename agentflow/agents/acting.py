@@ -41,6 +41,7 @@ class Acting:
     async def carried_out(self, state: LoopState, ctx: NodeContext) -> dict[str, Any]:
         """The same, without anybody being told of the results."""
         record, messages = state["steps"][-1], state["messages"]
+        limit = setup_in_force(self._setup, ctx).repeat_limit
         results = CallResults(messages[record.at].tool_calls)
         ended: dict[str, Any] = {}
         try:
@@ -48,8 +49,8 @@ class Acting:
                 ctx,
                 results,
                 offered=record.offered,
-                repeat_limit=setup_in_force(self._setup, ctx).repeat_limit,
-                history=messages[: record.at],
+                repeat_limit=limit,
+                history=() if limit is None else messages[: record.at],
             )
         except Bail as bail:
             # Caught here, where the calls are known: the conversation must stay one that can be gone on with.

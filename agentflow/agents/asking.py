@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from agentflow.agents.call_view import CallView
@@ -104,8 +103,13 @@ class Asking:
             answer: Message = reply.value
             return answer
 
-        answer = await dispatched(setup, ctx, conversation, number, send)
-        said = replace(await committed(setup, ctx, answer), id=message_id(ctx.run_id, number))
+        if setup.middlewares:
+            answer = await dispatched(setup, ctx, conversation, number, send)
+        else:
+            answer = await send(conversation)
+        if setup.middlewares:
+            answer = await committed(setup, ctx, answer)
+        said = answer.named(message_id(ctx.run_id, number))
         if takes_events(ctx):
             for proposed in said.tool_calls:
                 await tell(ctx, ToolCallEvent(call=proposed))
@@ -116,7 +120,7 @@ class Asking:
             model="" if made is None else made.name,
             finish_reason=None if made is None else made.finish_reason,
             usage={} if made is None else made.usage,
-            offered=tuple(spec.name for spec in specs),
+            offered=tuple([spec.name for spec in specs]),
             closing=closing,
         )
         return {"messages": [said], "steps": [record]}

@@ -43,13 +43,15 @@ class Deciding:
         setup = setup_in_force(self._setup, ctx)
         step = last_step(state)
         await _told(ctx, step)
-        await record_step(setup.memory, ctx, state["messages"])
+        if setup.memory is not None:
+            await record_step(setup.memory, ctx, state["messages"])
         if "bailed" in state:
             value = state["bailed"]
             if not setup.rewrites_output:
                 value = bailed_with(setup.output, value, step.number)
             return {"result": result_of(state, "bail", text=result_text(value), object=value)}
-        await _finished_step(setup, ctx, step)
+        if setup.hooks:
+            await _finished_step(setup, ctx, step)
         if not step.tool_calls:
             return self._finished(setup, state, step)
         # All steps are gathered only for somebody who looks at them: a long loop would pay for it at every step.
@@ -98,7 +100,8 @@ async def end_step(setup: LoopSetup, ctx: NodeContext, step: Step, said: Sequenc
     """
     await _told(ctx, step)
     await record_step(setup.memory, ctx, said)
-    await _finished_step(setup, ctx, step)
+    if setup.hooks:
+        await _finished_step(setup, ctx, step)
 
 
 async def _finished_step(setup: LoopSetup, ctx: NodeContext, step: Step) -> None:
@@ -107,8 +110,7 @@ async def _finished_step(setup: LoopSetup, ctx: NodeContext, step: Step) -> None
     async def call() -> None:
         await notify(setup.hooks, "on_step_finish", step, CallView.of(ctx))
 
-    if setup.hooks:
-        await ctx.once("on_step_finish", call)
+    await ctx.once("on_step_finish", call)
 
 
 async def _told(ctx: NodeContext, step: Step) -> None:

@@ -45,12 +45,13 @@ class TextResult:
         cls, loop: LoopResult, workflow: Workflow[Any], run_id: str, ledger: Ledger
     ) -> TextResult:
         """The result of a loop, with what its ledger tells."""
+        by_path = ledger.usage_by_path
         return cls(
             loop=loop,
             workflow=workflow,
             run_id=run_id,
-            total_usage=ledger.usage,
-            usage_by_path=ledger.usage_by_path,
+            total_usage=Usage.total(by_path.values()),
+            usage_by_path=by_path,
         )
 
     @property

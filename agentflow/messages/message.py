@@ -107,6 +107,10 @@ class Message(_Remembered):
                     f"ToolCall and ToolResult; for a plain text use user(text), system(text) or assistant(text)"
                 )
 
+    def named(self, id: str) -> Message:
+        """The same message by another name."""
+        return Message(self.role, self.content, self.provenance, id, self.pinned)
+
     @property
     def text(self) -> str:
         """Everything that is said in it, reasoning and tools left out."""
@@ -162,6 +166,9 @@ class Message(_Remembered):
             return self._digest
 
 
+_JSON: Final = json.JSONEncoder(ensure_ascii=False, default=repr)
+
+
 def _chars_of(part: Part) -> int:
     match part:
         case TextPart() | ReasoningPart():
@@ -173,8 +180,7 @@ def _chars_of(part: Part) -> int:
         case ToolCall():
             if not part.arguments:
                 return len(part.name)
-            text = json.dumps(part.arguments, ensure_ascii=False, default=repr)
-            return len(part.name) + len(text)
+            return len(part.name) + len(_JSON.encode(part.arguments))
 
 
 def system(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Final
 
 from agentflow.messages.part import ToolCall, VendorData
 from agentflow.messages.surrogates import whole_text
@@ -61,11 +61,14 @@ def whole_value(value: Any) -> Any:
 
 
 def _parsed(text: str) -> Any:
-    return json.loads(text, parse_constant=_refuse_constant)
+    return _DECODER.decode(text)
 
 
 def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is no JSON number")
+
+
+_DECODER: Final = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
 def _json_kind(value: object) -> str:

@@ -13,7 +13,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from time import monotonic
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from anyio.lowlevel import cancel_shielded_checkpoint
 
@@ -25,7 +25,7 @@ from agentflow.run.facts import limit_data
 from agentflow.run.failed_effect import failure_data
 from agentflow.run.stored import stored
 from agentflow.run.usage import counters_of_call
-from agentflow.run.visit_record import Recorded, add_to
+from agentflow.run.visit_record import Recorded, VisitRecord, add_to
 
 if TYPE_CHECKING:
     from agentflow.run.context import NodeContext
@@ -77,25 +77,61 @@ async def keep(ctx: NodeContext, kind: str, key: str, request: Any, value: Any) 
 
 
 class Performance:
-    """One effect while it is done: `recorded` tells whether its `value` is known from before.
+    """One effect while it is done, at once or piece by piece, as a stream is; made by `performing`.
 
-    What it spends is its own until it is kept: an effect that is under way when the process dies is done again, and what
-    it has spent is spent again.
+    `recorded` tells whether its `value` is known from before. What it spends is its own until it is kept: an effect that is
+    under way when the process dies is done again, and what it has spent is spent again.
     """
 
-    __slots__ = ("_ctx", "_digest", "_key", "_kind", "_spent", "recorded", "value")
+    __slots__ = ("_ctx", "_digest", "_key", "_kind", "_record", "_spent", "recorded", "value")
+    _record: VisitRecord
 
-    def __init__(self, ctx: NodeContext, kind: str, key: str, digest: str) -> None:
+    def __init__(self, ctx: NodeContext, kind: str, key: str, request: Any) -> None:
         self._ctx = ctx
         self._kind = kind
         self._key = key
-        self._digest = digest
-        known = ctx.record.find(key)
+        # Now, because what is asked may be changed while it is done.
+        self._digest = digest_of(ctx, request)
         self._spent: dict[str, float] = {}
-        self.recorded = known is not None
-        self.value: Any = None if known is None else known.value
-        if known is not None and known.digest != self._digest:
-            raise divergence(ctx, kind, key)
+        self.recorded = False
+        self.value: Any = None
+
+    async def __aenter__(self) -> Self:
+        ctx, key = self._ctx, self._key
+        run = ctx.frame.run
+        if monotonic() >= run.pause_at:
+            # A visit that goes from effect to effect and never waits owes the loop a moment, as a run does between visits.
+            await cancel_shielded_checkpoint()
+        ctx.check_open()
+        self._record = record = ctx.record
+        await record.take(key)
+        try:
+            known = record.find(key)
+            if known is not None:
+                if known.digest != self._digest:
+                    raise divergence(ctx, self._kind, key)
+                self.recorded, self.value = True, known.value
+                emit(ctx, "effect.replayed", data={"kind": self._kind, "key": key})
+            elif run.journal is not None:
+                run.journal.performing(ctx, self._kind, key)
+        except BaseException:
+            record.release(key)
+            raise
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            if isinstance(error, Exception):
+                await self.failed(error)
+        finally:
+            if self._spent:
+                self.lose()
+            self._record.release(self._key)
 
     def spend(self, limit: str, amount: float = 1) -> None:
         """Take `amount` from what the node may use and from the run's ledger, before it is used.
@@ -103,11 +139,12 @@ class Performance:
         Raises:
             BudgetExceeded: It would be too much; nothing is counted.
         """
-        check(self._ctx, limit, amount)
-        self._ctx.ledger.spend(limit, amount)
+        ctx = self._ctx
+        check(ctx, limit, amount)
+        ctx.frame.ledger.spend(limit, amount)
         add_to(self._spent, limit, amount)
         if limit in _SHARED:
-            for visit in _upwards(self._ctx):
+            for visit in _upwards(ctx):
                 add_to(visit.record.spent, limit, amount)
 
     def note(self, limit: str, amount: float) -> None:
@@ -118,7 +155,7 @@ class Performance:
         """
         add_to(self._spent, limit, amount)
         try:
-            self._ctx.ledger.note(limit, amount)
+            self._ctx.frame.ledger.note(limit, amount)
         except BudgetExceeded as error:
             emit_limit(self._ctx, error)
             raise
@@ -136,7 +173,7 @@ class Performance:
 
     def lose(self) -> None:
         """End without a value: what was spent is spent, and recorded with what comes next."""
-        self._ctx.record.lose(self._spent)
+        self._record.lose(self._spent)
         self._spent = {}
 
     async def failed(self, error: Exception) -> None:
@@ -182,61 +219,17 @@ class Performance:
             }
             await journal.write("effect", body)
         self._spent = {}
-        recorded = Recorded(self._kind, self._digest, value, own)
-        self._ctx.record.keep(self._key, recorded)
+        self._record.keep(self._key, Recorded(self._kind, self._digest, value, own))
         self.value = value
 
 
-class performing:  # noqa: N801 - used like a function, as `effect` is
-    """An effect that is done piece by piece, as a stream is; raises what `effect` does.
+def performing(ctx: NodeContext, kind: str, key: str, request: Any) -> Performance:
+    """An effect that is done piece by piece, as a block of `async with`; takes and raises what `effect` does.
 
     The block does the effect and keeps its value, unless it is recorded already. An effect whose value was not kept when the
     block ends has not happened.
-
-    Args:
-        ctx: As for `effect`, like `kind`, `key` and `request`.
     """
-
-    __slots__ = ("_ctx", "_digest", "_key", "_kind", "_performance")
-
-    def __init__(self, ctx: NodeContext, kind: str, key: str, request: Any) -> None:
-        self._ctx = ctx
-        self._kind = kind
-        self._key = key
-        # Now, because what is asked may be changed while it is done.
-        self._digest = digest_of(ctx, request)
-
-    async def __aenter__(self) -> Performance:
-        ctx, kind, key = self._ctx, self._kind, self._key
-        run = ctx.frame.run
-        if monotonic() >= run.pause_at:
-            # A visit that goes from effect to effect and never waits owes the loop a moment, as a run does between visits.
-            await cancel_shielded_checkpoint()
-        ctx.check_open()
-        await ctx.record.take(key)
-        try:
-            performance = self._performance = Performance(ctx, kind, key, self._digest)
-            if performance.recorded:
-                emit(ctx, "effect.replayed", data={"kind": kind, "key": key})
-            elif run.journal is not None:
-                run.journal.performing(ctx, kind, key)
-        except BaseException:
-            ctx.record.release(key)
-            raise
-        return performance
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        try:
-            if isinstance(error, Exception):
-                await self._performance.failed(error)
-        finally:
-            self._performance.lose()
-            self._ctx.record.release(self._key)
+    return Performance(ctx, kind, key, request)
 
 
 def check(ctx: NodeContext, limit: str, amount: float = 1) -> None:
@@ -249,7 +242,7 @@ def check(ctx: NodeContext, limit: str, amount: float = 1) -> None:
         if limit in _SHARED:
             for visit in _upwards(ctx):
                 _check_uses(visit, limit, amount)
-        ctx.ledger.check(limit, amount)
+        ctx.frame.ledger.check(limit, amount)
     except BudgetExceeded as error:
         emit_limit(ctx, error)
         raise

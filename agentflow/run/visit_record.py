@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import anyio
 
@@ -22,8 +21,7 @@ def add_to(amounts: dict[str, float], limit: str, amount: float) -> None:
     amounts[limit] = amounts.get(limit, 0) + amount
 
 
-@dataclass(frozen=True, slots=True)
-class Recorded:
+class Recorded(NamedTuple):
     """An effect that was done: its kind, the digest of its request, its value, and whether the visit's own task did it."""
 
     kind: str
@@ -66,6 +64,11 @@ class VisitRecord:
         self.task: int | None = None
         self.spent: dict[str, float] = {} if journal is None else dict(journal.spent_at(place))
         self.loose: dict[str, float] = {}
+
+    @property
+    def is_blank(self) -> bool:
+        """Whether nothing is recorded of the visit, and nothing was before a crash."""
+        return not self._effects and self._journal is None
 
     def find(self, key: str) -> Recorded | None:
         """The effect that was recorded under `key`.

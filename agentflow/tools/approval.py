@@ -15,10 +15,11 @@ from agentflow.run.effects import emit
 from agentflow.run.suspension import request_of
 
 if TYPE_CHECKING:
+    from agentflow.run.context import NodeContext
     from agentflow.tools.context import ToolContext
     from agentflow.tools.tool import Tool
 
-__all__ = ["ANSWER", "approve", "wants_approval"]
+__all__ = ["ANSWER", "approve", "may_want_approval", "wants_approval"]
 
 ANSWER: Final[Mapping[str, Any]] = {
     "anyOf": [
@@ -38,6 +39,12 @@ ANSWER: Final[Mapping[str, Any]] = {
 """What an approval is answered with: yes or no, or an object that gives a reason or other arguments besides."""
 
 _EXPIRED: Final = {"approved": False, "reason": "nobody answered in time"}
+
+
+def may_want_approval(tool: Tool, ctx: NodeContext) -> bool:
+    """Whether calls of a tool may need an approval, by its rule or because they were asked for."""
+    journal = ctx.frame.run.journal
+    return tool.needs_approval is not False or (journal is not None and bool(journal.asked))
 
 
 async def wants_approval(

@@ -11,10 +11,18 @@ from agentflow.run.decide import UNRECOVERABLE
 from agentflow.run.effects import emit
 
 if TYPE_CHECKING:
+    from agentflow.run.context import NodeContext
     from agentflow.tools.context import ToolContext
     from agentflow.tools.tool import Tool
 
-__all__ = ["authorize"]
+__all__ = ["authorize", "is_asked"]
+
+
+def is_asked(tool: Tool, ctx: NodeContext) -> bool:
+    """Whether anybody has a say in the calls of a tool."""
+    engine = ctx.run.engine
+    own = tool.authorize is not None
+    return own or engine.authorize is not None or engine.require_authorization
 
 
 async def authorize(tool: Tool, input: dict[str, Any], ctx: ToolContext) -> None:

@@ -11,10 +11,10 @@ from agentflow.errors import ContractError, UnknownTool
 from agentflow.graph.contract import contract_error
 from agentflow.messages.tool_spec import ToolSpec
 from agentflow.run.call_keys import Calls
-from agentflow.run.effects import Performance, digest_of, emit, performing
+from agentflow.run.effects import Performance, digest_of, emit, is_listened_to, performing
 from agentflow.run.ports import Invocation, Receipt
-from agentflow.tools.approval import approve, wants_approval
-from agentflow.tools.authorization import authorize
+from agentflow.tools.approval import approve, may_want_approval, wants_approval
+from agentflow.tools.authorization import authorize, is_asked
 from agentflow.tools.cache import RunCache, cache_of, key_in_cache
 from agentflow.tools.connected import ConnectedToolkit, ConnectedTools
 from agentflow.tools.context import ToolContext
@@ -238,7 +238,7 @@ class BoundTools:
             self._tell_refused(tool_id, key, error)
             raise
         # What has been done is not asked for again: a policy of today cannot undo it.
-        if not self.is_settled(permit):
+        if is_asked(tool, ctx) and not self.is_settled(permit):
             await authorize(tool, permit.input, self._context(permit, 0))
         return permit
 
@@ -250,7 +250,7 @@ class BoundTools:
             ContractError: The arguments that the answer gives are not the tool's.
         """
         tool = permit.tool
-        if self.is_settled(permit):
+        if not may_want_approval(tool, self._ctx) or self.is_settled(permit):
             return permit
         told = self._context(permit, 0)
         if not await wants_approval(tool, permit.given, permit.input, told):
@@ -265,7 +265,10 @@ class BoundTools:
 
     def is_settled(self, permit: Permit) -> bool:
         """Whether the call was made before, and what came of it is recorded."""
-        find = self._ctx.record.find
+        record = self._ctx.record
+        if record.is_blank:
+            return False
+        find = record.find
         return find(permit.key) is not None or find(self.failure_key(permit)) is not None
 
     def failure_key(self, permit: Permit) -> str:
@@ -324,16 +327,17 @@ class BoundTools:
                 begin()
             return self._context(permit, attempt)
 
-        began = self._ctx.run.monotonic()
+        monotonic = self._ctx.run.monotonic
+        began = monotonic()
         value = await handle(permit.tool, permit.given, permit.input, context_of, performance)
-        seconds = self._ctx.run.monotonic() - began
-        told = self._context(permit, 0)
+        seconds = monotonic() - began
         try:
             await performance.keep(Receipt(value, self._invocation(permit, seconds=seconds)))
         except BaseException as error:
-            tell_failed(told, error)
+            tell_failed(self._context(permit, 0), error)
             raise
-        tell_completed(told, value)
+        if is_listened_to(self._ctx):
+            tell_completed(self._context(permit, 0), value)
 
     async def _answer(self, permit: Permit, performance: Performance, value: Any) -> None:
         await performance.keep(Receipt(value, self._invocation(permit, tries=0)))

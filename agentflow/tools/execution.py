@@ -7,8 +7,7 @@ starts. What the model got wrong, and what the tools got wrong, goes back to the
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import anyio
 
@@ -73,8 +72,7 @@ async def run_calls(
     return results.messages()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Ready:
+class _Ready(NamedTuple):
     """A call that may be made."""
 
     call: ToolCall
@@ -143,7 +141,8 @@ class _Batch:
     async def approved(self, item: _Ready) -> _Ready | None:
         """The call as it was agreed to; one that was refused gets its result, and one that waits is gathered."""
         try:
-            return _Ready(item.call, await self.tools.approve(item.permit))
+            permit = await self.tools.approve(item.permit)
+            return item if permit is item.permit else _Ready(item.call, permit)
         except Suspend as wait:
             self.waits.append(wait)
             return None
@@ -177,7 +176,8 @@ class _Batch:
 
     async def _one(self, item: _Ready) -> None:
         call, failed = item.call, self.tools.failure_key(item.permit)
-        known = self._ctx.record.find(failed)
+        record = self._ctx.record
+        known = None if record.is_blank else record.find(failed)
         if known is not None:
             self._results.fail(call, known.value)
             return

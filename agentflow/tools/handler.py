@@ -10,10 +10,9 @@ import anyio
 from anyio.lowlevel import RunVar
 
 from agentflow.errors import OutputInvalid, ToolFailed
-from agentflow.graph.calling import is_async
 from agentflow.graph.contract import contract_error
 from agentflow.run.decide import UNRECOVERABLE, unwrapped
-from agentflow.run.effects import emit
+from agentflow.run.effects import emit, is_listened_to
 from agentflow.run.thread import in_thread
 from agentflow.tools.context import ToolContext
 
@@ -92,6 +91,8 @@ def tell_completed(ctx: ToolContext, value: Any, *, cached: bool = False) -> Non
 
 
 def _emit(ctx: ToolContext, kind: str, data: dict[str, Any], content: Any = None) -> None:
+    if not is_listened_to(ctx.node):
+        return
     emit(ctx.node, kind, data={"tool": ctx.tool_id, **data}, content=content, call_id=ctx.effect_id)
 
 
@@ -116,7 +117,7 @@ async def _within_time(tool: Tool, input: dict[str, Any], ctx: ToolContext) -> A
 
 async def _call(tool: Tool, input: dict[str, Any], ctx: ToolContext) -> Any:
     positional, named = tool.input.bind(input, ctx)
-    if is_async(tool.handler):
+    if tool.is_async:
         return await tool.handler(*positional, **named)
     work = functools.partial(tool.handler, *positional, **named)
     return await in_thread(ctx.node, work, limiter=_threads(), tool=tool.id, call_id=ctx.effect_id)

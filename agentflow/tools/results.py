@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 from agentflow.errors import ContractError
@@ -118,9 +119,16 @@ def result_text(value: Any) -> str:
             return ", ".join(map(result_text, value.files))
         case ToolOutput():
             return result_text(value.data)
+    text: str = _json_writer()(value, fallback=repr).decode()
+    return text
+
+
+@cache
+def _json_writer() -> Any:
+    # Only now: a definition that has tools does not load what carries them out.
     from pydantic_core import to_json
 
-    return to_json(value, fallback=repr).decode()
+    return to_json
 
 
 def files_of(value: Any) -> tuple[FilePart, ...]:

@@ -104,7 +104,7 @@ def input_contract(
     adapter = _adapter(fields, tool)
     return InputContract(
         schema=_schema(adapter, tool),
-        validate=adapter.validate_python,
+        validate=adapter.validator.validate_python,
         defaults=defaults,
         order=tuple(fields),
         positional=tuple(positional),

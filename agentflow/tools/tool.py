@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, get_args, overload
 
 from agentflow.graph.argument import FLAG, LIMIT, TEXT, check_arguments, or_none
-from agentflow.graph.calling import routine_of, takes
+from agentflow.graph.calling import is_async, routine_of, takes
 from agentflow.graph.contract import ANY, Contract, reason_of
 from agentflow.graph.excerpt import excerpt
 from agentflow.graph.place import Place
@@ -52,6 +52,7 @@ class Tool:
         approval_timeout: Seconds after which a call that nobody has agreed to is refused.
         cache: How long a value is used again for the same arguments.
         spec: What a model is told of it.
+        is_async: Whether the function is awaited in the loop; another one runs in a worker thread.
     """
 
     id: str
@@ -71,6 +72,7 @@ class Tool:
     place: Place = field(default_factory=Place)
     spec: ToolSpec = field(init=False)
     authorize_takes_context: bool = field(init=False)
+    is_async: bool = field(init=False)
 
     def __post_init__(self) -> None:
         spec = ToolSpec(self.id, self.description, self.input.schema)
@@ -78,6 +80,7 @@ class Tool:
         own = self.authorize
         asked = own is not None and not isinstance(own, bool) and takes(own, 2)
         object.__setattr__(self, "authorize_takes_context", asked)
+        object.__setattr__(self, "is_async", is_async(self.handler))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function, without an engine and without any check."""

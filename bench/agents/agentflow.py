@@ -39,7 +39,8 @@ class Scripted:
             yield TextChunk(said)
             yield FinishChunk("stop")
         else:
-            yield ToolCallChunk(0, name="add", arguments=f'{{"number": {number}}}')
+            arguments = f'{{"number": {number}}}'
+            yield ToolCallChunk(0, id=f"call_{number}", name="add", arguments=arguments)
             yield FinishChunk("tool_calls")
 
 
