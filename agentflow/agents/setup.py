@@ -78,6 +78,9 @@ class LoopSetup:
     retries: int = 0
     memory: Memory | None = None
     handoffs: Mapping[str, Transfer] = field(default_factory=dict)
+    _fixed: dict[tuple[str, ...], tuple[Message, ...]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @property
     def rewrites_output(self) -> bool:
@@ -95,9 +98,21 @@ class LoopSetup:
             ContractError: A source gave something that is no text.
             Exception: What a source raised, with a note that names it.
         """
+        toolkits = ctx.tools.instructions
+        if callable(self.instructions) or self.retriever is not None or self.memory is not None:
+            return await self._gathered(ctx, messages, toolkits)
+        # Nobody is asked, so every call is told the same, and what is remembered of these messages lasts.
+        told = self._fixed.get(toolkits)
+        if told is None:
+            told = self._fixed[toolkits] = await self._gathered(ctx, messages, toolkits)
+        return told
+
+    async def _gathered(
+        self, ctx: NodeContext, messages: Sequence[Message], toolkits: tuple[str, ...]
+    ) -> tuple[Message, ...]:
         sources = InstructionSources(
             base=self.instructions,
-            toolkits=ctx.tools.instructions,
+            toolkits=toolkits,
             markdown=self.markdown,
             retriever=self.retriever,
             working_memory=reading(self.memory, ctx),

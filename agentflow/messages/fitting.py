@@ -34,23 +34,21 @@ def fit(message: Message) -> tuple[Part, ...]:
 def _fitting(message: Message) -> Iterator[Part]:
     places = _PLACES[message.role]
     for part in message.content:
-        match part:
-            case ToolResult():
-                yield _with_content(part)
-            case _ if not isinstance(part, places):
-                pass
-            case TextPart():
-                if part.text.strip():
-                    text = whole_text(part.text)
-                    yield part if text == part.text else TextPart(text)
-            case ReasoningPart():
-                if part.text.strip() or part.vendor_data:
-                    text = whole_text(part.text)
-                    yield part if text == part.text else replace(part, text=text)
-            case ToolCall():
-                yield _with_arguments(part)
-            case FilePart():
-                yield part
+        if isinstance(part, ToolResult):
+            yield _with_content(part)
+        elif not isinstance(part, places):
+            continue
+        elif isinstance(part, ToolCall):
+            yield _with_arguments(part)
+        elif isinstance(part, FilePart):
+            yield part
+        elif isinstance(part, TextPart):
+            if part.text.strip():
+                text = whole_text(part.text)
+                yield part if text == part.text else TextPart(text)
+        elif part.text.strip() or part.vendor_data:
+            text = whole_text(part.text)
+            yield part if text == part.text else replace(part, text=text)
 
 
 def _with_content(part: ToolResult) -> ToolResult:
@@ -59,6 +57,7 @@ def _with_content(part: ToolResult) -> ToolResult:
 
 
 def _with_arguments(part: ToolCall) -> ToolCall:
-    part = reread_call(part)
+    if part.error is not None:
+        part = reread_call(part)
     arguments = whole_value(part.arguments)
     return part if arguments == part.arguments else replace(part, arguments=arguments)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Final, Literal, get_args
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields
+from operator import attrgetter
+from typing import Any, Final, Literal, get_args
 
 from agentflow.graph.argument import FLAG, LIST, TEXT, Wanted, check_fields, one_of, or_none
 from agentflow.graph.excerpt import excerpt
@@ -161,9 +162,22 @@ class Message(_Remembered):
         try:
             return self._digest
         except AttributeError:
-            said = repr((self.role, self.content)).encode("utf-8", "surrogatepass")
-            object.__setattr__(self, "_digest", hashlib.sha256(said).hexdigest())
-            return self._digest
+            said = repr((self.role, [_said_in(part) for part in self.content]))
+            digest = hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()
+            object.__setattr__(self, "_digest", digest)
+            return digest
+
+
+_SAID: Final[Mapping[type, Callable[[Any], object]]] = {
+    kind: attrgetter(*(field.name for field in fields(kind)))
+    for kind in (TextPart, ReasoningPart, ToolCall, ToolResult)
+}
+"""What the fields of the plain parts hold; writing out the values takes a third of what writing out the parts does."""
+
+
+def _said_in(part: Part) -> object:
+    said = _SAID.get(type(part))
+    return part if said is None else said(part)
 
 
 _JSON: Final = json.JSONEncoder(ensure_ascii=False, default=repr)
@@ -175,12 +189,12 @@ def _chars_of(part: Part) -> int:
             return len(part.text)
         case ToolResult():
             return len(part.content)
-        case FilePart():
-            return 0
         case ToolCall():
             if not part.arguments:
                 return len(part.name)
             return len(part.name) + len(_JSON.encode(part.arguments))
+        case FilePart():
+            return 0
 
 
 def system(

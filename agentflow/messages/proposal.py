@@ -49,15 +49,13 @@ def reread_call(call: ToolCall) -> ToolCall:
 
 def whole_value(value: Any) -> Any:
     """A JSON value whose texts have no halves of characters."""
-    match value:
-        case str():
-            return whole_text(value)
-        case list():
-            return [whole_value(item) for item in value]
-        case dict():
-            return {whole_text(key): whole_value(item) for key, item in value.items()}
-        case _:
-            return value
+    if isinstance(value, str):
+        return whole_text(value)
+    if isinstance(value, dict):
+        return {whole_text(key): whole_value(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [whole_value(item) for item in value]
+    return value
 
 
 def _parsed(text: str) -> Any:
