@@ -41,32 +41,34 @@ class Deciding:
     async def decide(self, state: LoopState, ctx: NodeContext) -> dict[str, Any] | None:
         """End when the model is done, a tool has given the answer, or a condition says so."""
         setup = setup_in_force(self._setup, ctx)
-        step = last_step(state)
-        await _told(ctx, step)
+        if is_listened_to(ctx) or takes_events(ctx):
+            await _told(ctx, last_step(state))
         if setup.memory is not None:
             await record_step(setup.memory, ctx, state["messages"])
         if "bailed" in state:
             value = state["bailed"]
             if not setup.rewrites_output:
-                value = bailed_with(setup.output, value, step.number)
+                value = bailed_with(setup.output, value, len(state["steps"]))
             return {"result": result_of(state, "bail", text=result_text(value), object=value)}
         if setup.hooks:
-            await _finished_step(setup, ctx, step)
-        if not step.tool_calls:
-            return self._finished(setup, state, step)
+            await _finished_step(setup, ctx, last_step(state))
+        record = state["steps"][-1]
+        answer = state["messages"][record.at]
+        if not answer.tool_calls:
+            return self._finished(setup, state, answer)
         # All steps are gathered only for somebody who looks at them: a long loop would pay for it at every step.
         if setup.stop_when and await is_met(setup.stop_when, steps_so_far(state)):
             if setup.output is not None:
-                raise not_generated(step.number, "a stop condition ended the loop")
+                raise not_generated(record.number, "a stop condition ended the loop")
             return {"result": result_of(state, "stop_when")}
         return None
 
-    def _finished(self, setup: LoopSetup, state: LoopState, step: Step) -> dict[str, Any]:
+    def _finished(self, setup: LoopSetup, state: LoopState, answer: Message) -> dict[str, Any]:
         """The end, with the value that was asked for; or the next step, when the answer was none."""
         if setup.output is None:
             return {"result": result_of(state, "stop")}
         try:
-            value = setup.output.parse(step.messages[0])
+            value = setup.output.parse(answer)
         except OutputInvalid as error:
             if state.get("corrected", 0) >= setup.corrections:
                 raise
@@ -122,8 +124,7 @@ async def _told(ctx: NodeContext, step: Step) -> None:
             "items": step.items,
         }
         emit(ctx, "step.completed", data=data, content=step.messages)
-    if takes_events(ctx):
-        await tell(ctx, StepEvent(step=step))
+    await tell(ctx, StepEvent(step=step))
 
 
 def result_of(

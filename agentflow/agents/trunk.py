@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 __all__ = ["AgentCall", "check_context", "context_of", "opened"]
 
 _OF_THE_RUN: Final = frozenset(RunOptions.__annotations__)
+_APART: Final = _OF_THE_RUN.union(RESERVED)
+"""What a call says that is no option of an agent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +87,7 @@ class AgentCall:
         if self.is_own:
             await self.engine.__aenter__()
         try:
-            if not self.goes_on:
+            if not self.goes_on and self.profile.hooks:
                 await notify(self.profile.hooks, "on_start", self.view)
             self.run.begin()
         except BaseException as error:
@@ -113,8 +115,9 @@ class AgentCall:
             result, error = self._outcome(self.run.last_outcome)
             await self._tell_end(result, error)
         finally:
-            with anyio.CancelScope(shield=True):
-                await self._close()
+            if self.is_own:
+                with anyio.CancelScope(shield=True):
+                    await self._close()
         if error is not None:
             try:
                 raise error
@@ -181,9 +184,9 @@ async def opened(
     """
     said = {name: value for name, value in options.items() if value is not None}
     given: Any = {name: value for name, value in said.items() if name in _OF_THE_RUN}
-    apart = _OF_THE_RUN.union(RESERVED)
     base = agent.profile if profile is None else profile
-    profile = base.over({n: v for n, v in options.items() if n not in apart})
+    asked_for = {name: value for name, value in options.items() if name not in _APART}
+    profile = base.over(asked_for) if asked_for else base
     profile = with_registered(profile, agent)
     check_run_options({"sink": given.get("sink")})
     if sink is not None:

@@ -273,18 +273,19 @@ _SETTLED = _SHARED - {GrowingList, _LendingGrowingList}
 
 def shared(value: object) -> bool:
     """Whether a frozen value may be handed to everybody, because nobody can change it through what they hold."""
-    kind = type(value)
-    if kind in _SHARED or isinstance(value, (enum.Enum, type)):
+    if type(value) in _SHARED:
+        return True
+    if isinstance(value, Lasting):
+        try:
+            return value._is_shared
+        except AttributeError:
+            object.__setattr__(value, "_is_shared", _holds_settled_parts(value))
+            return value._is_shared
+    if isinstance(value, (enum.Enum, type)):
         return True
     if isinstance(value, (tuple, frozenset)):
         return _SETTLED.issuperset(map(type, value)) or all(map(_settled, value))
-    if not isinstance(value, Lasting):
-        return _holds_settled_parts(value)
-    try:
-        return value._is_shared
-    except AttributeError:
-        object.__setattr__(value, "_is_shared", _holds_settled_parts(value))
-        return value._is_shared
+    return _holds_settled_parts(value)
 
 
 def _holds_settled_parts(value: object) -> bool:

@@ -282,17 +282,15 @@ def as_messages(input: object) -> tuple[Message, ...]:
     Raises:
         TypeError: It is something else.
     """
-    match input:
-        case str():
-            return (user(input),)
-        case Message():
-            return (input,)
-        case Mapping():
-            raise TypeError(_refusal(input))
-        case Iterable():
-            items = tuple(input)
-        case _:
-            raise TypeError(_refusal(input))
+    if isinstance(input, str):
+        return (user(input),)
+    if isinstance(input, Message):
+        return (input,)
+    if not isinstance(input, (list, tuple)) and (
+        isinstance(input, Mapping) or not isinstance(input, Iterable)
+    ):
+        raise TypeError(_refusal(input))
+    items = tuple(input)
     # A conversation holds nothing else, and is handed on at every step.
     return items if set(map(type, items)) == _MESSAGES else tuple(map(_as_message, items))
 

@@ -53,20 +53,22 @@ class AnswerReader:
 
     Args:
         form: How it was asked for.
+
+    Attributes:
+        translates: Whether the answer comes as a call, so that its chunks are other ones for whoever reads it.
     """
 
-    __slots__ = ("_indexes", "_pieces", "_tool", "_wrapped")
+    __slots__ = ("_indexes", "_pieces", "_tool", "_wrapped", "translates")
 
     def __init__(self, form: AnswerForm) -> None:
         self._tool = None if form.tool is None else form.tool.name
+        self.translates = form.tool is not None
         self._wrapped = form.wrapped
         self._indexes: set[int] = set()
         self._pieces: list[str] = []
 
     def take(self, chunk: Chunk) -> Chunk | None:
         """The chunk as it is handed on; `None` for one that has nothing to say."""
-        if self._tool is None:
-            return chunk
         match chunk:
             case ToolCallChunk(name=name, index=index) if name == self._tool or (
                 not name and index in self._indexes

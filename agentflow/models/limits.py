@@ -78,9 +78,9 @@ def admit_fallback(
 
 
 def _countable(ctx: NodeContext, request: ModelRequest, tokens: int | None) -> None:
-    limited = [limit for limit in _NOTED if ctx.ledger.limits(limit)]
-    if not limited:
+    if ctx.ledger.unlimited:
         return
+    limited = [limit for limit in _NOTED if ctx.ledger.limits(limit)]
     reported = {*request.model.reports, *(() if tokens is None else ("input_tokens",))}
     if {"input_tokens", "output_tokens"} <= reported:
         reported.add("total_tokens")
@@ -116,7 +116,7 @@ def settle(
                 passed = passed or error
     if passed is not None:
         raise passed
-    for limit in () if partial else _NOTED:
+    for limit in () if partial or ctx.ledger.unlimited else _NOTED:
         if limit not in usage and ctx.ledger.limits(limit):
             raise ModelError(
                 f"model {request.model.name!r} did not report its {limit}, so the budget of {limit} cannot be kept"

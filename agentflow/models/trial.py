@@ -84,7 +84,8 @@ class Trial:
         """
         while True:
             while self._come:
-                chunk = self._reader.take(self._come.popleft())
+                come = self._come.popleft()
+                chunk = self._reader.take(come) if self._reader.translates else come
                 if chunk is not None:
                     self._count(chunk)
                     return chunk

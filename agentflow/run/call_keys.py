@@ -48,8 +48,8 @@ class Calls:
         if due is None:
             # What a crash has left; looked up once, because whatever is recorded from here on has asked for its key.
             mine = ctx.effect_key(prefix)
-            keys = () if ctx.record.is_blank else ctx.record.own_keys()
-            due = self._due = {other: None for other in keys if other.startswith(mine)}
+            own = (other for other in ctx.record.own_keys() if other.startswith(mine))
+            due = self._due = dict.fromkeys(own)
         due.pop(key, None)
         if due and ctx.record.find(key) is None and ctx.in_own_task:
             # One task makes its calls in the same order again: what it did before comes first.

@@ -140,8 +140,12 @@ class Performance:
             BudgetExceeded: It would be too much; nothing is counted.
         """
         ctx = self._ctx
-        check(ctx, limit, amount)
-        ctx.frame.ledger.spend(limit, amount)
+        try:
+            _check_shares(ctx, limit, amount)
+            ctx.frame.ledger.spend(limit, amount)
+        except BudgetExceeded as error:
+            emit_limit(ctx, error)
+            raise
         add_to(self._spent, limit, amount)
         if limit in _SHARED:
             for visit in _upwards(ctx):
@@ -173,7 +177,7 @@ class Performance:
 
     def lose(self) -> None:
         """End without a value: what was spent is spent, and recorded with what comes next."""
-        self._record.lose(self._spent)
+        self._ctx.record.lose(self._spent)
         self._spent = {}
 
     async def failed(self, error: Exception) -> None:
@@ -239,9 +243,7 @@ def check(ctx: NodeContext, limit: str, amount: float = 1) -> None:
         BudgetExceeded: It would be too much for the `uses` of the node, or of one around it, or for the run's ledger.
     """
     try:
-        if limit in _SHARED:
-            for visit in _upwards(ctx):
-                _check_uses(visit, limit, amount)
+        _check_shares(ctx, limit, amount)
         ctx.frame.ledger.check(limit, amount)
     except BudgetExceeded as error:
         emit_limit(ctx, error)
@@ -274,13 +276,15 @@ def _share(ctx: NodeContext, limit: str) -> float:
     return math.inf if allowed is None else allowed
 
 
-def _check_uses(ctx: NodeContext, limit: str, amount: float) -> None:
-    allowed = None if ctx.uses is None else getattr(ctx.uses, limit)
-    if allowed is None:
-        return
-    used = ctx.record.spent.get(limit, 0) + amount
-    if used > allowed:
-        raise BudgetExceeded(limit, allowed, used, where=f"one visit of node {ctx.node_id!r}")
+def _check_shares(ctx: NodeContext, limit: str, amount: float) -> None:
+    for visit in _upwards(ctx) if limit in _SHARED else ():
+        allowed = _share(visit, limit)
+        if allowed == math.inf:
+            continue
+        used = visit.record.spent.get(limit, 0) + amount
+        if used > allowed:
+            where = f"one visit of node {visit.node_id!r}"
+            raise BudgetExceeded(limit, allowed, used, where=where)
 
 
 def is_listened_to(ctx: NodeContext) -> bool:

@@ -23,16 +23,19 @@ class Ledger:
     Args:
         budget: The limits; unlimited where it says nothing.
         parent: The ledger of which this one is a smaller share: whatever is spent here is spent there too.
+
+    Attributes:
+        unlimited: Whether there is no limit at all, here or above.
     """
 
     __slots__ = (
         "_allowed",
         "_parent",
-        "_unlimited",
         "_used",
         "budget",
         "round_limit",
         "rounds",
+        "unlimited",
         "visit_limit",
         "visits",
     )
@@ -43,7 +46,7 @@ class Ledger:
         self._used: dict[str, float] = {}
         self._parent = parent
         # Most runs have no limit at all, and every effect asks.
-        self._unlimited: bool = not self._allowed and (parent is None or parent._unlimited)
+        self.unlimited: bool = not self._allowed and (parent is None or parent.unlimited)
         # The hot loop counts these, so they have slots of their own.
         self.visits = 0
         self.visit_limit = self._allowed.get("visits", math.inf)
@@ -88,7 +91,7 @@ class Ledger:
 
     def check(self, limit: str, amount: float = 1) -> None:
         """Raise `BudgetExceeded` if spending `amount` would be too much; spend nothing."""
-        if self._unlimited:
+        if self.unlimited:
             return
         ledger: Ledger | None = self
         while ledger is not None:
@@ -164,7 +167,7 @@ class Ledger:
 
     def limits(self, limit: str) -> bool:
         """Whether there is such a limit, here or above."""
-        if self._unlimited:
+        if self.unlimited:
             return False
         ledger: Ledger | None = self
         while ledger is not None:

@@ -179,7 +179,7 @@ class BoundTools:
     def __init__(self, tools: Tools, ctx: NodeContext) -> None:
         self._tools = tools
         self._ctx = ctx
-        self._calls = Calls(ctx, "tool")
+        self._calls: Calls | None = None
 
     @property
     def instructions(self) -> tuple[str, ...]:
@@ -228,6 +228,8 @@ class BoundTools:
         ctx = self._ctx
         ctx.check_open()
         if call_id is None:
+            if self._calls is None:
+                self._calls = Calls(ctx, "tool")
             key = self._calls.key(digest_of(ctx, (tool_id, input or {})))
         else:
             key = self.key_of(call_id)

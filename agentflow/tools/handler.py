@@ -57,7 +57,8 @@ async def handle(
         ctx = make(attempt)
         _emit(ctx, "tool.started", {"try": attempt}, content=input)
         try:
-            value = await _within_time(tool, input, ctx)
+            call = _call if tool.timeout is None else _within_time
+            value = await call(tool, input, ctx)
         except Exception as raised:
             error = unwrapped(raised)
             fatal = isinstance(error, UNRECOVERABLE) or ctx.signal.fired
@@ -108,8 +109,6 @@ def _checked(tool: Tool, value: Any, ctx: ToolContext) -> Any:
 
 
 async def _within_time(tool: Tool, input: dict[str, Any], ctx: ToolContext) -> Any:
-    if tool.timeout is None:
-        return await _call(tool, input, ctx)
     with anyio.move_on_after(tool.timeout):
         return await _call(tool, input, ctx)
     raise TimeoutError(f"it took longer than its timeout of {tool.timeout:g} s")
