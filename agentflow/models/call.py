@@ -9,7 +9,7 @@ import copy
 from collections.abc import AsyncGenerator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from agentflow.errors import AgentflowError, BudgetExceeded, DeliveryError, ModelError
 from agentflow.graph.frozen import freeze
@@ -23,7 +23,7 @@ from agentflow.run.ports import Invocation, Reply
 
 if TYPE_CHECKING:
     from agentflow.run.context import NodeContext
-    from agentflow.run.effects import Digest
+    from agentflow.run.effects import Digest, Performance
 
 __all__ = ["Answer", "ModelCall"]
 
@@ -65,31 +65,56 @@ class ModelCall:
                     yield chunk
                 return
             self._tries = tries = Tries(self._ctx, self.request, self._key, performance)
+            try:
+                try:
+                    while (come := await tries.next()) is not None:
+                        await self._deliver(come)
+                        yield come
+                finally:
+                    await tries.close()
+                await self._keep(performance, tries)
+            except BaseException as error:
+                self._raise_failed(error, tries)
+
+    async def take_whole(self) -> None:
+        """Have the answer come, where nobody takes it piece by piece; raises what `chunks` raises."""
+        async with performing(self._ctx, "model", self._key, self._digest) as performance:
+            if performance.recorded:
+                self._answer = performance.value
+                return
+            self._tries = tries = Tries(self._ctx, self.request, self._key, performance)
             delivers = self._ctx.run.sink is not None or is_listened_to(self._ctx)
             try:
                 try:
                     while (come := await tries.next()) is not None:
                         if delivers:
                             await self._deliver(come)
-                        yield come
                 finally:
                     await tries.close()
-                trial = tries.last
-                assert trial is not None
-                message = trial.answer()
-                trial.settle(partial=False)
-                await performance.keep(Answer(message, self._invocation(tries)))
+                await self._keep(performance, tries)
             except BaseException as error:
-                raised = self._failed(error, tries)
-                try:
-                    if raised is error:
-                        raise
-                    # A copy of an error is no news beside it.
-                    copied = isinstance(error, ModelError) and error.__cause__ is not None
-                    raise raised from error.__cause__ if copied else error
-                finally:
-                    del raised  # This frame stands in its traceback.
-            self._answer = performance.value
+                self._raise_failed(error, tries)
+
+    async def _keep(self, performance: Performance, tries: Tries) -> None:
+        """Read what has come, count it, and keep it."""
+        trial = tries.last
+        assert trial is not None
+        message = trial.answer()
+        trial.settle(partial=False)
+        await performance.keep(Answer(message, self._invocation(tries)))
+        self._answer = performance.value
+
+    def _raise_failed(self, error: BaseException, tries: Tries) -> NoReturn:
+        """Raise what the caller gets for an error."""
+        raised = self._failed(error, tries)
+        try:
+            if raised is error:
+                raise error
+            # A copy of an error is no news beside it.
+            copied = isinstance(error, ModelError) and error.__cause__ is not None
+            raise raised from error.__cause__ if copied else error
+        finally:
+            del error, raised  # This frame stands in their tracebacks.
 
     @property
     def answer(self) -> Answer:

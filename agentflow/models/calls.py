@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
 from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -53,9 +52,7 @@ class BoundModels:
         call = self._call(input, options)
         corrected: list[Invocation] = []
         while True:
-            async with aclosing(call.chunks()) as chunks:
-                async for _ in chunks:
-                    pass
+            await call.take_whole()
             try:
                 reply = call.reply()
                 return replace(reply, corrected=tuple(corrected)) if corrected else reply

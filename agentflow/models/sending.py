@@ -111,9 +111,12 @@ class Sending:
 def _raise_understood(error: Exception) -> NoReturn:
     """Raise what a provider has raised, as one of our errors, as far as it tells what has gone wrong."""
     known = None if isinstance(error, AgentflowError) else known_failure(error)
-    if known is None:
-        raise error
-    raise known from error
+    try:
+        if known is None:
+            raise error
+        raise known from error
+    finally:
+        del error, known  # This frame stands in their tracebacks.
 
 
 def _told(ctx: NodeContext, request: ModelRequest, key: str) -> ModelContext:
