@@ -20,7 +20,7 @@ class CallerSink:
     """
 
     def __init__(self, caller: Sink) -> None:
-        self._caller = caller
+        self._caller: Sink | None = caller
         self._filter: ChunkFilter | None = None
 
     def open(self, filter: ChunkFilter) -> None:
@@ -32,10 +32,14 @@ class CallerSink:
         if self._filter is not None:
             self._filter.release()
 
+    def close(self) -> None:
+        """Let nothing through any more, and lead back to nobody: the run of the call has this as its sink."""
+        self._caller = self._filter = None
+
     async def send(self, chunk: Any) -> None:
         """Hand a chunk on, if it passes."""
         passed = chunk if self._filter is None else await self._filter.take(chunk)
-        if passed is not None:
+        if passed is not None and self._caller is not None:
             await self._caller.send(passed)
 
     @property

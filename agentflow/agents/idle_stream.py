@@ -13,7 +13,7 @@ from agentflow.agents.background_task import BackgroundTask
 from agentflow.agents.call_end import finish_reason_of
 from agentflow.agents.events import FinishEvent, IdleEvent, StartEvent, TaskEvent
 from agentflow.agents.memory.owner import owner_of
-from agentflow.agents.stream import AgentStream, detach
+from agentflow.agents.stream import AgentStream
 from agentflow.agents.trunk import opened
 from agentflow.errors import BudgetExceeded
 from agentflow.graph.argument import FLAG, whole
@@ -125,10 +125,7 @@ class IdleStream(AgentStream):
             start = StartEvent(run_id=call.run.id, response_id=self._response_id(call))
             await log.put(start)
             await call.begin()
-            try:
-                result = await call.ended()
-            finally:
-                detach(call)
+            result = await call.ended()
         except Exception as error:
             return FinishEvent(finish_reason=finish_reason_of(error), error=error)
         return FinishEvent(finish_reason=result.finish_reason)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from agentflow.run.ports import Sink
     from agentflow.run.usage import Usage
 
-__all__ = ["AgentStream", "Aggregate", "TextView", "detach"]
+__all__ = ["AgentStream", "Aggregate", "TextView"]
 
 T = TypeVar("T")
 
@@ -206,7 +206,6 @@ class AgentStream:
             if not reason:
                 # The task of the block was cancelled, and the run with it.
                 self._error, reason = _stopped(call), "cancelled"
-            detach(call)
             assert self._settled is not None
             self._settled.set()
         return FinishEvent(finish_reason=reason, error=self._error)
@@ -335,12 +334,6 @@ async def _outcome_of(call: AgentCall) -> tuple[TextResult | None, Exception | N
         return await call.ended(), None
     except Exception as error:
         return None, error
-
-
-def detach(call: AgentCall) -> None:
-    """Let the sink of a call that has ended lead back to it no more, so that both are freed without the collector."""
-    if isinstance(call.run.sink, LogSink):
-        call.run.sink.close()
 
 
 def _stopped(call: AgentCall) -> BaseException:

@@ -19,6 +19,7 @@ from agentflow.agents.call_view import CallView
 from agentflow.agents.caller_sink import CallerSink
 from agentflow.agents.chunk_filter import ChunkFilter
 from agentflow.agents.hooks import notify
+from agentflow.agents.log_sink import LogSink
 from agentflow.agents.memory.owner import RESERVED, owner_of
 from agentflow.agents.option_check import check_options
 from agentflow.agents.overlay import overlaid
@@ -115,6 +116,7 @@ class AgentCall:
             result, error = self._outcome(self.run.last_outcome)
             await self._tell_end(result, error)
         finally:
+            self._detach()
             if self.is_own:
                 with anyio.CancelScope(shield=True):
                     await self._close()
@@ -135,7 +137,13 @@ class AgentCall:
             finally:
                 await self._close()
 
+    def _detach(self) -> None:
+        """Let a sink of ours lead back to the call no more, so that both are freed without the collector."""
+        if isinstance(self.run.sink, CallerSink | LogSink):
+            self.run.sink.close()
+
     async def _close(self) -> None:
+        self._detach()
         if self.is_own:
             await self.engine.close()
 

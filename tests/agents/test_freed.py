@@ -81,6 +81,22 @@ async def test_a_call_of_an_engine_of_its_own_is_freed_at_once(
         assert (made.count, await made.left()) == (1, 0)
 
 
+async def test_a_call_that_says_what_it_says_to_a_sink_of_the_callers_is_freed_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    said: list[Any] = []
+
+    class Said:
+        async def send(self, chunk: Any) -> None:
+            said.append(chunk)
+
+    agent = echo(middlewares=[Middleware(chunk=lambda chunk, ctx: chunk)])
+    with made_runs(monkeypatch) as made:
+        await agent.generate_text("go", sink=Said())
+        assert (made.count, await made.left()) == (1, 0)
+    assert said
+
+
 async def read_text(agent: Agent) -> weakref.ref[AgentStream]:
     async with agent.stream_text("go") as stream:
         assert "".join([piece async for piece in stream.text]) == "Hello."
