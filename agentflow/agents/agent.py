@@ -16,7 +16,7 @@ from agentflow.agents.agent_node import node_of
 from agentflow.agents.borrowed_store import BorrowedStore
 from agentflow.agents.call_engine import CallEngine
 from agentflow.agents.chat import chatting
-from agentflow.agents.delegation import Delegation
+from agentflow.agents.delegation import Delegation, check_share
 from agentflow.agents.idle_stream import MOST_TURNS, stream_of
 from agentflow.agents.option_check import check_options, check_own
 from agentflow.agents.options import AgentOptions, CallOptions, Profile, ResumedCallOptions
@@ -30,7 +30,6 @@ from agentflow.agents.trunk import opened
 from agentflow.agents.workflows import Workflows
 from agentflow.graph.limits import Budget
 from agentflow.run.attach import UNANSWERED
-from agentflow.run.options import check_options as check_run_options
 from agentflow.run.registry import store_of
 from agentflow.tools.tool import Tool, tool
 
@@ -316,8 +315,9 @@ class Agent:
 
         Raises:
             TypeError: The budget is none.
+            ValueError: It limits seconds, which only a run has.
         """
-        check_run_options({"budget": budget})
+        check_share(budget)
         told = description or self.description or f"Hand a task to {self.name}, and get the answer."
         tool_id = f"ask_{self.id}" if id is None else id
         return tool(Delegation(self, budget), id=tool_id, description=told)
@@ -361,6 +361,7 @@ class Agent:
 
         Raises:
             TypeError: The budget is none.
+            ValueError: It limits seconds, which only a run has.
         """
         return node_of(self, id, input=input, output=output, budget=budget, options=options)
 

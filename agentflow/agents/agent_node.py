@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from agentflow.agents.delegation import run_below
+from agentflow.agents.delegation import check_share, run_below
 from agentflow.graph.limits import Uses
 from agentflow.graph.node import Node, node
-from agentflow.run.options import check_options
 
 if TYPE_CHECKING:
     from agentflow.agents.agent import Agent
@@ -28,7 +27,7 @@ def node_of(
     options: Mapping[str, Any],
 ) -> Node:
     """The node that `Agent.as_node` makes; takes and raises what that does."""
-    check_options({"budget": budget})
+    check_share(budget)
 
     async def ask(state: Any, ctx: NodeContext) -> dict[str, Any]:
         result = await run_below(ctx, agent, state[input], name=agent.name, budget=budget)

@@ -39,6 +39,7 @@ from agentflow.messages.message import as_messages
 from agentflow.run.decide import Bail, Suspend, unwrapped
 from agentflow.run.effects import emit_limit
 from agentflow.run.frame import Frame
+from agentflow.run.options import check_options
 from agentflow.run.signal import scope_of
 from agentflow.tools.context import ToolContext
 from agentflow.tools.results import result_text
@@ -57,6 +58,7 @@ __all__ = [
     "DEEPEST",
     "Delegation",
     "SubAgentFailed",
+    "check_share",
     "ends_its_caller",
     "run_below",
     "steps_above",
@@ -261,6 +263,21 @@ async def _run_below(
     if sink is not None:
         await sink.tell(FinishEvent(finish_reason=result.finish_reason))
     return result
+
+
+def check_share(budget: Budget | None) -> None:
+    """Refuse what cannot be the share of a sub-agent.
+
+    Raises:
+        TypeError: It is no budget.
+        ValueError: It limits seconds, which are counted of the whole run alone.
+    """
+    check_options({"budget": budget})
+    if budget is not None and budget.seconds is not None:
+        raise ValueError(
+            f"Budget(seconds={budget.seconds}): a sub-agent has no seconds of its own; limit those of the whole run, "
+            f"or give the node that asks it a timeout"
+        )
 
 
 def _share(ctx: NodeContext, budget: Budget | None) -> Budget:

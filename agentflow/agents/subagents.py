@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import anyio
 
 from agentflow.agents.child_run import nesting
-from agentflow.agents.delegation import run_below
+from agentflow.agents.delegation import check_share, run_below
 from agentflow.errors import BudgetExceeded, RunCancelled
 from agentflow.graph.argument import (
     FUNCTION,
@@ -26,7 +26,6 @@ from agentflow.graph.excerpt import excerpt
 from agentflow.graph.limits import Budget
 from agentflow.run.decide import Bail, Suspend
 from agentflow.run.effects import emit_limit
-from agentflow.run.options import check_options
 from agentflow.tools.context import ToolContext
 
 if TYPE_CHECKING:
@@ -208,9 +207,10 @@ class SubTasks:
         Raises:
             LookupError: There is no such agent.
             TypeError: The budget is none.
+            ValueError: It limits seconds, which only a run has.
             BudgetExceeded: It would be too deep.
         """
-        check_options({"budget": budget})
+        check_share(budget)
         made = SubTask(self._service, self._service.order(self._ctx, agent, task, budget))
         self._tasks.append(made)
         self._group.start_soon(made.run)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from agentflow import Agent, Engine, build_loop, compress_node
+from agentflow import Agent, Budget, Engine, build_loop, compress_node
 from agentflow.agents import (
     Guardrail,
     Hooks,
@@ -99,6 +99,16 @@ WRONG: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
     (stream, {"until_idle": 3}, "until_idle=3: give True or False"),
     (stream, {"max_continuations": -1}, "max_continuations=-1: give a whole number of at least 0"),
     (HELPER.as_tool, {"id": ""}, "'' is no tool id"),
+    (
+        HELPER.as_tool,
+        {"budget": Budget(seconds=5)},
+        "Budget(seconds=5): a sub-agent has no seconds",
+    ),
+    (
+        HELPER.as_node,
+        {"budget": Budget(seconds=5)},
+        "Budget(seconds=5): a sub-agent has no seconds",
+    ),
     (HELPER.as_tool, {"id": "ask", "description": 3}, "tool 'ask'(description=3): give a text"),
     (build_loop, {"instructions": 3}, "instructions=3: give a text, or a function"),
     (build_loop, {"prepare_step": 3}, "prepare_step=3: give a function of a StepContext"),
