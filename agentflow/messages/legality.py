@@ -64,10 +64,10 @@ def _names_in(message: Message) -> _Named | None:
         return None
     results = message.tool_results
     if message.role == "tool":
-        return tuple((result.call_id, result.name) for result in results)
+        return tuple([(result.call_id, result.name) for result in results])
     if results or isinstance(message.content[-1], ReasoningPart):
         return None
     calls = message.tool_calls
     if not all(call.error is None and is_fit(call.id) for call in calls):
         return None
-    return tuple((call.id, call.name) for call in calls)
+    return tuple([(call.id, call.name) for call in calls])

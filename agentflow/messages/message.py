@@ -133,7 +133,7 @@ class Message(_Remembered):
         try:
             return self._calls
         except AttributeError:
-            calls = tuple(part for part in self.content if isinstance(part, ToolCall))
+            calls = tuple([part for part in self.content if isinstance(part, ToolCall)])
             object.__setattr__(self, "_calls", calls)
             return calls
 
@@ -143,7 +143,7 @@ class Message(_Remembered):
         try:
             return self._results
         except AttributeError:
-            results = tuple(part for part in self.content if isinstance(part, ToolResult))
+            results = tuple([part for part in self.content if isinstance(part, ToolResult)])
             object.__setattr__(self, "_results", results)
             return results
 
@@ -251,8 +251,10 @@ def tool_result(
     """What came of a tool call."""
     if not isinstance(call, ToolCall):
         raise TypeError(f"tool_result({excerpt(call)}): give the ToolCall that this came of")
-    LIST.check("files", files, of="tool_result")
-    part = ToolResult(call.id, call.name, content, is_error, tuple(files))
+    if files != ():
+        LIST.check("files", files, of="tool_result")
+        files = tuple(files)
+    part = ToolResult(call.id, call.name, content, is_error, files)
     return Message("tool", (part,), provenance, id)
 
 

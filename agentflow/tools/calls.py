@@ -147,7 +147,7 @@ class Tools:
     def specs(self, names: Iterable[str] | None = None) -> tuple[ToolSpec, ...]:
         """What a model is told of the tools `names`; default: of all."""
         chosen = self._tools.values() if names is None else [self.find(name) for name in names]
-        return tuple(tool.spec for tool in chosen)
+        return tuple([tool.spec for tool in chosen])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
