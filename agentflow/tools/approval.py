@@ -13,32 +13,52 @@ from typing import TYPE_CHECKING, Any, Final
 from agentflow.errors import ContractError, ToolDenied
 from agentflow.run.effects import emit
 from agentflow.run.suspension import request_of
+from agentflow.tools.json_contract import references
 
 if TYPE_CHECKING:
     from agentflow.run.context import NodeContext
     from agentflow.tools.context import ToolContext
     from agentflow.tools.tool import Tool
 
-__all__ = ["ANSWER", "approve", "may_want_approval", "wants_approval"]
-
-ANSWER: Final[Mapping[str, Any]] = {
-    "anyOf": [
-        {"type": "boolean"},
-        {
-            "type": "object",
-            "properties": {
-                "approved": {"type": "boolean"},
-                "reason": {"type": "string"},
-                "arguments": {"type": "object"},
-            },
-            "required": ["approved"],
-            "additionalProperties": False,
-        },
-    ]
-}
-"""What an approval is answered with: yes or no, or an object that gives a reason or other arguments besides."""
+__all__ = ["answer_schema", "approve", "may_want_approval", "wants_approval"]
 
 _EXPIRED: Final = {"approved": False, "reason": "nobody answered in time"}
+
+
+def answer_schema(tool: Tool) -> dict[str, Any]:
+    """What an approval is answered with: yes or no, or an object that gives a reason or other arguments besides.
+
+    Other arguments are those of the tool, so that a slip of whoever approves is told to them, and the run goes on waiting.
+    """
+    arguments: dict[str, Any] = {"type": "object"}
+    if _stands_alone(tool.parameters):
+        # With an id of its own, what it refers to is looked for inside of it.
+        arguments = {**tool.parameters, "$id": "urn:agentflow:arguments"}
+    given = {
+        "approved": {"type": "boolean"},
+        "reason": {"type": "string"},
+        "arguments": arguments,
+    }
+    return {
+        "anyOf": [
+            {"type": "boolean"},
+            {
+                "type": "object",
+                "properties": given,
+                "required": ["approved"],
+                "additionalProperties": False,
+            },
+        ]
+    }
+
+
+def _stands_alone(schema: Mapping[str, Any]) -> bool:
+    """Whether a schema means the same inside of another one; of a server's, which may be in any dialect, the call itself tells."""
+    known = {f"#/$defs/{name}" for name in schema.get("$defs", ())}
+    return schema.get("$schema", _DIALECT) == _DIALECT and known.issuperset(references(schema))
+
+
+_DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 
 def may_want_approval(tool: Tool, ctx: NodeContext) -> bool:
@@ -75,7 +95,7 @@ def _was_asked(tool: Tool, given: Mapping[str, Any], ctx: ToolContext) -> bool:
         return False
     try:
         key, shown = _question(tool, given, ctx)
-        return request_of(ctx.node, key, shown, ANSWER).id in journal.asked
+        return request_of(ctx.node, key, shown, None).id in journal.asked
     except ContractError:
         # What cannot be shown was never asked.
         return False
@@ -94,7 +114,7 @@ async def approve(tool: Tool, given: Mapping[str, Any], ctx: ToolContext) -> Map
     """
     key, shown = _question(tool, given, ctx)
     answer = await ctx.node.suspend(
-        key, shown, schema=ANSWER, timeout=tool.approval_timeout, default=_EXPIRED
+        key, shown, schema=answer_schema(tool), timeout=tool.approval_timeout, default=_EXPIRED
     )
     if isinstance(answer, bool):
         answer = {"approved": answer}

@@ -13,7 +13,7 @@ from agentflow.tools.output import ToolOutput
 if TYPE_CHECKING:
     from jsonschema.protocols import Validator
 
-__all__ = ["JsonInput", "JsonMismatch", "json_output"]
+__all__ = ["JsonInput", "JsonMismatch", "json_output", "references"]
 
 
 class JsonMismatch(ValueError):
@@ -81,7 +81,7 @@ def _validator(schema: Mapping[str, Any]) -> Validator:
         kind.check_schema(plain)
     except SchemaError as error:
         raise ValueError(f"it is no valid JSON schema: {error.message}") from error
-    for address in _references(plain):
+    for address in references(plain):
         if not address.startswith("#"):
             # Whoever writes the schema must not choose what this machine fetches.
             raise ValueError(f"it refers to {address!r}, which lies outside of it")
@@ -90,15 +90,16 @@ def _validator(schema: Mapping[str, Any]) -> Validator:
     return made
 
 
-def _references(schema: Any) -> Iterator[str]:
+def references(schema: Any) -> Iterator[str]:
+    """Everything that a JSON schema refers to."""
     if isinstance(schema, Mapping):
         for name, value in schema.items():
             if name in ("$ref", "$dynamicRef") and isinstance(value, str):
                 yield value
-            yield from _references(value)
+            yield from references(value)
     elif isinstance(schema, list):
         for item in schema:
-            yield from _references(item)
+            yield from references(item)
 
 
 def _check(validator: Validator, value: Any) -> None:

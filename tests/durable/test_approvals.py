@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
+from pydantic import AfterValidator
 
 from agentflow import (
     Budget,
     CancelSignal,
+    ContractError,
     Engine,
     NodeContext,
     Request,
@@ -27,6 +29,7 @@ from agentflow.mock import MockModel, Rule, call, calls
 from agentflow.run.run import Run
 from agentflow.stores.memory import MemoryStore
 from agentflow.testing import FixedClock
+from agentflow.tools.json_contract import JsonInput
 from tests.durable.crashing import CrashingStore, process
 from tests.run.workflows import alone
 
@@ -262,17 +265,67 @@ async def test_a_rule_that_changes_its_mind_does_not_undo_a_refusal() -> None:
 async def test_whoever_approves_may_change_the_arguments_but_not_the_contract() -> None:
     desk = Desk(calls(call("pay", to="ada", amount=100), call("pay", to="bob", amount=5)))
     known = ids((await desk.life()).requests)
-    run = await desk.life(
-        {
-            known["call_1"]: {"approved": True, "arguments": {"to": "ada", "amount": 1}},
-            known["call_2"]: {"approved": True, "arguments": {"to": "bob", "amount": "much"}},
-        }
+    agreed = {"approved": True, "arguments": {"to": "ada", "amount": 1}}
+    slip = {"approved": True, "arguments": {"to": "bob", "amount": "much"}}
+    run = await desk.life({known["call_1"]: agreed, known["call_2"]: slip})
+    with pytest.raises(ContractError, match=r"invalid at arguments/amount: 'much' is not of type"):
+        run.outcome()
+    # Nothing was done and nothing is answered: whoever made the slip can mend it.
+    assert not desk.bank.done
+    assert ids((await desk.life()).requests) == known
+    mended = {"approved": True, "arguments": {"to": "bob", "amount": 2}}
+    run = await desk.life({known["call_1"]: agreed, known["call_2"]: mended})
+    assert results(run) == [("call_1", "paid ada 1", False), ("call_2", "paid bob 2", False)]
+
+
+def even(amount: int) -> int:
+    if amount % 2:
+        raise ValueError("an odd amount")
+    return amount
+
+
+@pytest.mark.parametrize(
+    ("parameters", "arguments"),
+    [
+        (None, {"amount": 3}),
+        ({"$schema": "http://json-schema.org/draft-07/schema#", "required": ["amount"]}, {}),
+    ],
+    ids=["by code of its own", "in another dialect"],
+)
+async def test_what_only_the_tool_can_judge_it_refuses_when_it_is_called(
+    parameters: Any, arguments: dict[str, Any]
+) -> None:
+    done: list[int] = []
+
+    async def pay(amount: Annotated[int, AfterValidator(even)]) -> str:
+        done.append(amount)
+        return "paid"
+
+    async def paid(given: dict[str, Any], _ctx: Any) -> str:
+        return await pay(**given)
+
+    made = (
+        tool(pay, needs_approval=True, description="Pay.")
+        if parameters is None
+        else Tool(
+            id="pay",
+            description="Pay.",
+            handler=paid,
+            input=JsonInput({"type": "object", **parameters}),
+            needs_approval=True,
+        )
     )
-    (first, second) = results(run)
-    assert first == ("call_1", "paid ada 1", False)
-    assert second[2]
-    assert "amount" in second[1]
-    assert desk.bank.done == {"pay ada 1": 1}
+
+    async def body(_state: Any, ctx: NodeContext) -> Any:
+        return {"x": (await ctx.tools.invoke("pay", {"amount": 2})).value}
+
+    async with Engine(alone(body), store=MemoryStore(), tools=[made]) as engine:
+        with pytest.raises(RunSuspended):
+            await engine.run(run_id="r")
+        with pytest.raises(ContractError, match="amount"):
+            await engine.resume("r", {"approved": True, "arguments": arguments})
+        (info,) = await engine.runs()
+    assert (info.status, done) == ("failed", [])
 
 
 async def test_a_call_that_was_made_with_other_arguments_is_found_again_after_a_crash() -> None:
