@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from agentflow.agents.step import Step, StepRecord, steps_of
-from agentflow.graph.frozen import freeze
+from agentflow.graph.frozen import Lasting, freeze
 from agentflow.messages.message import Message
 from agentflow.messages.part import ToolCall
 
@@ -19,7 +19,7 @@ answer, or middleware did, and no model was asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LoopResult:
+class LoopResult(Lasting):
     """What an agentic loop has come to.
 
     Args:

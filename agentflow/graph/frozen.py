@@ -203,15 +203,17 @@ _SETTLED = _SHARED - {GrowingList, _LendingGrowingList}
 
 def shared(value: object) -> bool:
     """Whether a frozen value may be handed to everybody, because nobody can change it through what they hold."""
-    if type(value) in _SHARED:
+    kind = type(value)
+    if kind in _SHARED:
         return True
     if isinstance(value, Lasting):
         try:
             return value._is_shared
         except AttributeError:
-            object.__setattr__(value, "_is_shared", _holds_settled_parts(value))
-            return value._is_shared
-    if isinstance(value, (enum.Enum, type)):
+            found = _holds_settled_parts(value)
+            object.__setattr__(value, "_is_shared", found)
+            return found
+    if kind is not tuple and isinstance(value, (enum.Enum, type)):
         return True
     if isinstance(value, (tuple, frozenset)):
         return _SETTLED.issuperset(map(type, value)) or all(map(_settled, value))
@@ -297,6 +299,9 @@ def _frozen_list(value: Iterable[Any]) -> FrozenList:
 
 
 def _frozen_dict(value: dict[Any, Any]) -> dict[Any, Any]:
+    if _ATOMS.issuperset(map(type, value)) and _ATOMS.issuperset(map(type, dict.values(value))):
+        # Nothing in it is to be rebuilt, as in most arguments of tools.
+        return FrozenDict(value)
     if not _all_shared(value):
         return copy.deepcopy(dict(value))
     items = {key: freeze(item) for key, item in dict.items(value)}
