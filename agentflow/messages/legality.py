@@ -22,7 +22,10 @@ def is_legal(messages: Sequence[Message], *, internal: Collection[str] = ()) -> 
     due: _Named = ()
     spoken = False
     for message in messages:
-        named = _named(message)
+        try:
+            named = message._named
+        except AttributeError:
+            named = _learned(message)
         if named is None:
             return False
         if due:
@@ -49,17 +52,15 @@ _Named = tuple[tuple[str, str], ...]
 """The id and the tool of each of some calls."""
 
 
-def _named(message: Message) -> _Named | None:
-    """The calls that it makes, or has results of; `None` if it is to be repaired, wherever it stands. Worked out once."""
-    try:
-        return message._named
-    except AttributeError:
-        named = _names_in(message)
-        object.__setattr__(message, "_named", named)
-        return named
+def _learned(message: Message) -> _Named | None:
+    """What `_names_in` gives, remembered with the message."""
+    named = _names_in(message)
+    object.__setattr__(message, "_named", named)
+    return named
 
 
 def _names_in(message: Message) -> _Named | None:
+    """The calls that it makes, or has results of; `None` if it is to be repaired, wherever it stands."""
     if not message.content or fit(message) != message.content:
         return None
     results = message.tool_results

@@ -28,6 +28,8 @@ __all__ = [
     "all_messages",
     "as_messages",
     "assistant",
+    "chars_of",
+    "digests_of",
     "system",
     "tool_result",
     "user",
@@ -168,6 +170,28 @@ class Message(_Remembered):
             return digest
 
 
+def digests_of(messages: Iterable[Message]) -> tuple[str, ...]:
+    """The digest of each; those that are known cost no call, because a conversation is asked for them at every step."""
+    found: list[str] = []
+    for message in messages:
+        try:
+            found.append(message._digest)
+        except AttributeError:
+            found.append(message.digest)
+    return tuple(found)
+
+
+def chars_of(messages: Iterable[Message]) -> int:
+    """Their size together, in the same way."""
+    chars = 0
+    for message in messages:
+        try:
+            chars += message._chars
+        except AttributeError:
+            chars += message.chars
+    return chars
+
+
 _SAID: Final[Mapping[type, Callable[[Any], object]]] = {
     kind: attrgetter(*(field.name for field in fields(kind)))
     for kind in (TextPart, ReasoningPart, ToolCall, ToolResult)
@@ -270,6 +294,8 @@ def all_messages(given: Iterable[Message], *, of: str) -> tuple[Message, ...]:
     """
     LIST.check("messages", given, of=of)
     messages = tuple(given)
+    if set(map(type, messages)) == _MESSAGES:
+        return messages
     for at, message in enumerate(messages):
         if not isinstance(message, Message):
             raise TypeError(

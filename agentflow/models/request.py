@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentflow.errors import ContractError
 from agentflow.graph.frozen import FrozenDict, freeze
-from agentflow.messages.message import Message, as_messages, system, user
+from agentflow.messages.message import Message, as_messages, chars_of, digests_of, system, user
 from agentflow.messages.tool_spec import ToolSpec
 from agentflow.models.answer_form import PLAIN, AnswerForm, form_of
 from agentflow.models.model import Model
@@ -136,7 +136,7 @@ class ModelRequest(_WorkedOut):
         try:
             return self._chars
         except AttributeError:
-            chars = sum([message.chars for message in self.messages])
+            chars = chars_of(self.messages)
             object.__setattr__(self, "_chars", chars)
             return chars
 
@@ -166,7 +166,7 @@ class ModelRequest(_WorkedOut):
             draft.transport.name,
             draft.instructions,
             draft.preparation.instructions,
-            tuple([message.digest for message in self.given]),
+            digests_of(self.given),
             tuple([tool.digest for tool in draft.tools]),
             draft.tool_choice,
             draft.max_output_tokens,
