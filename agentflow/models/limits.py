@@ -48,9 +48,10 @@ def admit(
         BudgetExceeded: The input, or one call more, is too much.
         ContractError: A limit is set that nothing could keep, because nobody counts what it limits.
     """
-    _countable(ctx, request, tokens)
-    for limit, amount in needs(request, tokens):
-        check(ctx, limit, amount)
+    if not ctx.ledger.unlimited:
+        _countable(ctx, request, tokens)
+        for limit, amount in needs(request, tokens):
+            check(ctx, limit, amount)
     performance.spend("model_calls")
     performance.spend("input_chars", request.chars)
 
@@ -69,7 +70,8 @@ def admit_fallback(
         BudgetExceeded: The input is too much.
         ContractError: A limit is set that nothing could keep at this model.
     """
-    _countable(ctx, request, tokens)
+    if not ctx.ledger.unlimited:
+        _countable(ctx, request, tokens)
     more = max(0, request.chars - chars)
     for limit, amount in needs(request, tokens):
         check(ctx, limit, more if limit == "input_chars" else amount)
@@ -78,8 +80,6 @@ def admit_fallback(
 
 
 def _countable(ctx: NodeContext, request: ModelRequest, tokens: int | None) -> None:
-    if ctx.ledger.unlimited:
-        return
     limited = [limit for limit in _NOTED if ctx.ledger.limits(limit)]
     reported = {*request.model.reports, *(() if tokens is None else ("input_tokens",))}
     if {"input_tokens", "output_tokens"} <= reported:

@@ -10,7 +10,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -140,16 +140,16 @@ class Performance:
             BudgetExceeded: It would be too much; nothing is counted.
         """
         ctx = self._ctx
+        visits = _upwards(ctx) if limit in _SHARED else ()
         try:
-            _check_shares(ctx, limit, amount)
+            _check_shares(visits, limit, amount)
             ctx.frame.ledger.spend(limit, amount)
         except BudgetExceeded as error:
             emit_limit(ctx, error)
             raise
         add_to(self._spent, limit, amount)
-        if limit in _SHARED:
-            for visit in _upwards(ctx):
-                add_to(visit.record.spent, limit, amount)
+        for visit in visits:
+            add_to(visit.record.spent, limit, amount)
 
     def note(self, limit: str, amount: float) -> None:
         """Count what is known only after it was used.
@@ -243,7 +243,7 @@ def check(ctx: NodeContext, limit: str, amount: float = 1) -> None:
         BudgetExceeded: It would be too much for the `uses` of the node, or of one around it, or for the run's ledger.
     """
     try:
-        _check_shares(ctx, limit, amount)
+        _check_shares(_upwards(ctx) if limit in _SHARED else (), limit, amount)
         ctx.frame.ledger.check(limit, amount)
     except BudgetExceeded as error:
         emit_limit(ctx, error)
@@ -276,8 +276,8 @@ def _share(ctx: NodeContext, limit: str) -> float:
     return math.inf if allowed is None else allowed
 
 
-def _check_shares(ctx: NodeContext, limit: str, amount: float) -> None:
-    for visit in _upwards(ctx) if limit in _SHARED else ():
+def _check_shares(visits: Iterable[NodeContext], limit: str, amount: float) -> None:
+    for visit in visits:
         allowed = _share(visit, limit)
         if allowed == math.inf:
             continue

@@ -83,7 +83,8 @@ class Ledger:
         Raises:
             BudgetExceeded: It would be too much; nothing is counted anywhere.
         """
-        self.check(limit, amount)
+        if not self.unlimited:
+            self.check(limit, amount)
         ledger: Ledger | None = self
         while ledger is not None:
             ledger._used[limit] = ledger._used.get(limit, 0) + amount
