@@ -14,6 +14,7 @@ import decimal
 import enum
 import fractions
 import functools
+import operator
 import pathlib
 import re
 import types
@@ -222,11 +223,16 @@ def shared(value: object) -> bool:
 
 def _holds_settled_parts(value: object) -> bool:
     """Whether it is a frozen dataclass of nothing that could still change."""
-    names = _frozen_fields(type(value))  # type: ignore[arg-type]
-    if names is None:
+    read = _reader_of_parts(type(value))  # type: ignore[arg-type]
+    if read is None:
         return False
-    for name in names:
-        part = getattr(value, name, None)
+    try:
+        parts = read(value)
+    except AttributeError:
+        return False  # It is not whole yet.
+    if _SETTLED.issuperset(map(type, parts)):
+        return True
+    for part in parts:
         if type(part) not in _SETTLED and not _settled(part):
             return False
     return True
@@ -241,11 +247,15 @@ def _settled(part: object) -> bool:
 
 
 @functools.lru_cache(maxsize=1024)
-def _frozen_fields(kind: type) -> tuple[str, ...] | None:
-    """The names of the fields of a frozen dataclass; `None` of every other class."""
-    if dataclasses.is_dataclass(kind) and kind.__dataclass_params__.frozen:  # type: ignore[attr-defined]
-        return tuple(field.name for field in dataclasses.fields(kind))
-    return None
+def _reader_of_parts(kind: type) -> Callable[[object], Iterable[object]] | None:
+    """Reads the values of the fields of a frozen dataclass; `None` of every other class."""
+    if not (dataclasses.is_dataclass(kind) and kind.__dataclass_params__.frozen):  # type: ignore[attr-defined]
+        return None
+    names = [field.name for field in dataclasses.fields(kind)]
+    if len(names) < 2:
+        # Then an attrgetter gives no tuple.
+        return lambda value: [getattr(value, name) for name in names]
+    return operator.attrgetter(*names)
 
 
 def lend(value: Any) -> Any:

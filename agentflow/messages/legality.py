@@ -68,7 +68,9 @@ def _names_in(message: Message) -> _Named | None:
         return tuple([(result.call_id, result.name) for result in results])
     if results or isinstance(message.content[-1], ReasoningPart):
         return None
-    calls = message.tool_calls
-    if not all(call.error is None and is_fit(call.id) for call in calls):
-        return None
-    return tuple([(call.id, call.name) for call in calls])
+    named: list[tuple[str, str]] = []
+    for call in message.tool_calls:
+        if call.error is not None or not is_fit(call.id):
+            return None
+        named.append((call.id, call.name))
+    return tuple(named)

@@ -46,12 +46,10 @@ _PARTS: Final = get_args(Part)
 class _Remembered(Lasting):
     """Room for what is worked out once of a message, beside its fields: a long conversation is looked at at every step."""
 
-    __slots__ = ("_calls", "_chars", "_digest", "_named", "_results")
-    _calls: tuple[ToolCall, ...]
+    __slots__ = ("_chars", "_digest", "_named")
     _chars: int
     _digest: str
     _named: tuple[tuple[str, str], ...] | None
-    _results: tuple[ToolResult, ...]
 
 
 _ROLES: Final = get_args(Role)
@@ -132,22 +130,12 @@ class Message(_Remembered):
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:
         """The tool calls that it proposes, in order."""
-        try:
-            return self._calls
-        except AttributeError:
-            calls = tuple([part for part in self.content if isinstance(part, ToolCall)])
-            object.__setattr__(self, "_calls", calls)
-            return calls
+        return tuple([part for part in self.content if isinstance(part, ToolCall)])
 
     @property
     def tool_results(self) -> tuple[ToolResult, ...]:
         """The results of tool calls that it carries, in order."""
-        try:
-            return self._results
-        except AttributeError:
-            results = tuple([part for part in self.content if isinstance(part, ToolResult)])
-            object.__setattr__(self, "_results", results)
-            return results
+        return tuple([part for part in self.content if isinstance(part, ToolResult)])
 
     @property
     def chars(self) -> int:
@@ -155,8 +143,7 @@ class Message(_Remembered):
         try:
             return self._chars
         except AttributeError:
-            object.__setattr__(self, "_chars", sum(map(_chars_of, self.content)))
-            return self._chars
+            return _learned_chars(self)
 
     @property
     def digest(self) -> str:
@@ -164,10 +151,7 @@ class Message(_Remembered):
         try:
             return self._digest
         except AttributeError:
-            said = repr((self.role, [_said_in(part) for part in self.content]))
-            digest = hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()
-            object.__setattr__(self, "_digest", digest)
-            return digest
+            return _learned_digest(self)
 
 
 def digests_of(messages: Iterable[Message]) -> tuple[str, ...]:
@@ -177,7 +161,7 @@ def digests_of(messages: Iterable[Message]) -> tuple[str, ...]:
         try:
             found.append(message._digest)
         except AttributeError:
-            found.append(message.digest)
+            found.append(_learned_digest(message))
     return tuple(found)
 
 
@@ -188,7 +172,20 @@ def chars_of(messages: Iterable[Message]) -> int:
         try:
             chars += message._chars
         except AttributeError:
-            chars += message.chars
+            chars += _learned_chars(message)
+    return chars
+
+
+def _learned_digest(message: Message) -> str:
+    said = repr((message.role, [_said_in(part) for part in message.content]))
+    digest = hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()
+    object.__setattr__(message, "_digest", digest)
+    return digest
+
+
+def _learned_chars(message: Message) -> int:
+    chars = sum(map(_chars_of, message.content))
+    object.__setattr__(message, "_chars", chars)
     return chars
 
 

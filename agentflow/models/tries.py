@@ -126,7 +126,10 @@ class Tries:
 
     def usage(self) -> dict[str, float]:
         """What all of them have used, as far as that is known."""
-        return self._used if self.last is None else _sums(self._used, self.last.usage())
+        if self.last is None:
+            return self._used
+        usage = self.last.usage()
+        return _sums(self._used, usage) if self._used else usage
 
     async def _begin(self, request: ModelRequest) -> Trial:
         """Check the limits, and take the quota with the first try."""
@@ -134,7 +137,7 @@ class Tries:
         if before is not None and before.request.model is request.model:
             tokens = before.tokens
         else:
-            tokens = await input_tokens(request)
+            tokens = None if request.model.counter is None else await input_tokens(request)
             if before is None:
                 admit(self._ctx, request, tokens, self._performance)
             else:
