@@ -230,12 +230,9 @@ def _holds_settled_parts(value: object) -> bool:
         parts = read(value)
     except AttributeError:
         return False  # It is not whole yet.
-    if _SETTLED.issuperset(map(type, parts)):
-        return True
-    for part in parts:
-        if type(part) not in _SETTLED and not _settled(part):
-            return False
-    return True
+    return _SETTLED.issuperset(map(type, parts)) or all(
+        _settled(part) for part in parts if type(part) not in _SETTLED
+    )
 
 
 def _all_shared(values: Collection[object]) -> bool:

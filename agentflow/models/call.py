@@ -140,12 +140,13 @@ class ModelCall:
         except Exception as error:
             self._tell_failed(error, invocation)
             raise
-        data = {
-            "model": invocation.name,
-            "usage": invocation.usage,
-            "finish_reason": invocation.finish_reason,
-        }
-        self._emit("model.completed", data, value)
+        if is_listened_to(self._ctx):
+            data = {
+                "model": invocation.name,
+                "usage": invocation.usage,
+                "finish_reason": invocation.finish_reason,
+            }
+            self._emit("model.completed", data, value)
         return Reply(value, invocation)
 
     async def _deliver(self, chunk: Chunk) -> None:

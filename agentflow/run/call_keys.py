@@ -48,7 +48,7 @@ class Calls:
         if due is None:
             # What a crash has left; looked up once, because whatever is recorded from here on has asked for its key.
             mine = ctx.effect_key(prefix)
-            own = (other for other in ctx.record.own_keys() if other.startswith(mine))
+            own = [other for other in ctx.record.own_keys() if other.startswith(mine)]
             due = self._due = dict.fromkeys(own)
         due.pop(key, None)
         if due and ctx.record.find(key) is None and ctx.in_own_task:
