@@ -79,7 +79,7 @@ def check_fields(record: object, wanted: Mapping[str, Wanted]) -> None:
 
 
 def _is_list(value: object) -> bool:
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, (list, tuple, frozenset)):
         # Nearly always; the other question goes through abstract classes, which takes long.
         return True
     return isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping))

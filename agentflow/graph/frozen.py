@@ -208,12 +208,11 @@ def shared(value: object) -> bool:
     if kind in _SHARED:
         return True
     if isinstance(value, Lasting):
-        try:
-            return value._is_shared
-        except AttributeError:
-            found = _holds_settled_parts(value)
-            object.__setattr__(value, "_is_shared", found)
-            return found
+        known: bool | None = getattr(value, "_is_shared", None)
+        if known is None:
+            known = _holds_settled_parts(value)
+            object.__setattr__(value, "_is_shared", known)
+        return known
     if kind is not tuple and isinstance(value, (enum.Enum, type)):
         return True
     if isinstance(value, (tuple, frozenset)):

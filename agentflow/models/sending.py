@@ -99,7 +99,7 @@ class Sending:
         request = self._request
         context = _told(self._ctx, request, self._key)
         stream: Any = request.model.provider.stream(request.messages, context)
-        if inspect.isawaitable(stream):
+        if type(stream) is not AsyncGeneratorType and inspect.isawaitable(stream):
             stream = await stream
         if not hasattr(stream, "__aiter__"):
             kind = type(stream).__name__

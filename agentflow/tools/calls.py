@@ -377,7 +377,8 @@ class BoundTools:
 def _parsed(tool: Tool, input: Any) -> dict[str, Any]:
     given = {} if input is None else input
     where = f"the input of tool {tool.id!r}"
-    if not isinstance(given, Mapping):
+    # A dict first, because an abstract class takes long to ask.
+    if not isinstance(given, (dict, Mapping)):
         raise ContractError(
             f"{where} is {type(given).__name__}; give a mapping of parameter to value"
         )
