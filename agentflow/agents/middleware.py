@@ -12,6 +12,7 @@ from agentflow.agents.call_view import CallView
 from agentflow.agents.middleware_span import spanned
 from agentflow.agents.record import as_record
 from agentflow.errors import AgentflowError
+from agentflow.graph.argument import one_of
 
 if TYPE_CHECKING:
     from agentflow.run.context import NodeContext
@@ -23,6 +24,7 @@ __all__ = [
     "MiddlewareAborted",
     "MiddlewareContext",
     "as_middlewares",
+    "begin_attempt",
     "forget",
     "handled",
     "handled_once",
@@ -33,6 +35,8 @@ __all__ = [
 Boundary = Literal["input", "turn", "step", "request", "commit", "chunk", "output"]
 
 _BOUNDARIES: Final[tuple[Boundary, ...]] = get_args(Boundary)
+
+_SCOPE: Final = one_of("call", "attempt")
 
 
 class MiddlewareAborted(AgentflowError):
@@ -65,8 +69,9 @@ class MiddlewareContext(CallView):
 
     Args:
         name: The name of the middleware.
-        state: Its own map. It lives as long as the call, through steps and attempts, is shared by all of its functions, and is
-            recorded nowhere: a call that goes on in another process begins with an empty one.
+        state: Its own map. It lives through steps and attempts as long as the call, or with `state_scope="attempt"` as long as
+            the attempt; it is shared by all of its functions, and recorded nowhere: a call that goes on in another process
+            begins with an empty one.
     """
 
     name: str
@@ -108,6 +113,8 @@ class Middleware:
             for its text; the tool calls stay.
         chunk: Takes a chunk of a stream before it is handed out, and gives another, or `None` to leave it out.
         output: Takes the answer, which is the text or the structured output, and gives another.
+        state_scope: How long its `state` lives: as long as the `call`, or as long as the `attempt`, so that a further attempt
+            begins with an empty one.
     """
 
     name: str = ""
@@ -118,6 +125,7 @@ class Middleware:
     commit: Handler | None = None
     chunk: Handler | None = None
     output: Handler | None = None
+    state_scope: Literal["call", "attempt"] = "call"
 
 
 def as_middlewares(given: Iterable[Any], *, before: int = 0) -> tuple[Middleware, ...]:
@@ -129,12 +137,16 @@ def as_middlewares(given: Iterable[Any], *, before: int = 0) -> tuple[Middleware
 
     Raises:
         TypeError: One of them is none; says which.
+        ValueError: The `state_scope` of one is neither `call` nor `attempt`.
     """
     return tuple(_as_middleware(item, before + at) for at, item in enumerate(given))
 
 
 def _as_middleware(item: Any, at: int) -> Middleware:
-    made = as_record(Middleware, item, _BOUNDARIES, name=f"middleware-{at + 1}")
+    scope = getattr(item, "state_scope", "call")
+    _SCOPE.check("state_scope", scope, of=f"middlewares[{at}]")
+    name = f"middleware-{at + 1}"
+    made = as_record(Middleware, item, _BOUNDARIES, name=name, state_scope=scope)
     handlers = [getattr(made, boundary) for boundary in _BOUNDARIES]
     if all(handler is None for handler in handlers):
         raise TypeError(
@@ -168,6 +180,14 @@ def seen_by(at: int, middleware: Middleware, view: CallView) -> MiddlewareContex
         name=middleware.name,
         state=states.setdefault((view.run_id, at), {}),
     )
+
+
+def begin_attempt(middlewares: Sequence[Middleware], view: CallView) -> None:
+    """Have those whose state is of an attempt begin this one with an empty one."""
+    states = _states.get(view.run, {})
+    for at, middleware in enumerate(middlewares):
+        if middleware.state_scope == "attempt":
+            states.pop((view.run_id, at), None)
 
 
 def forget(run: Run[Any]) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from agentflow.agents.call_view import CallView
 from agentflow.agents.guardrails import judge
 from agentflow.agents.hooks import TriedAgain, notify
-from agentflow.agents.middleware import MiddlewareAborted, rewritten
+from agentflow.agents.middleware import MiddlewareAborted, begin_attempt, rewritten
 from agentflow.agents.setup import LoopSetup, setup_in_force
 from agentflow.messages.message import Message, as_messages
 
@@ -39,6 +39,7 @@ class Receiving:
         original = tuple(state["messages"])
         feedback = state.get("feedback")
         view = CallView.of(ctx, attempt=ctx.round, feedback=feedback)
+        begin_attempt(setup.middlewares, view)
         try:
             given = await rewritten(ctx, setup.middlewares, "input", original, view)
         except MiddlewareAborted as aborted:

@@ -302,6 +302,72 @@ async def test_state_lives_through_the_steps_of_a_call_and_begins_anew_with_the_
     assert seen == [1, 2, 3, ("go", 3), 1, ("again", 1)]
 
 
+def counting(seen: list[Any], **declared: Any) -> Middleware:
+    """A middleware that counts at three boundaries, and asks for one further attempt."""
+
+    def count(value: Any, ctx: Any) -> None:
+        ctx.state["count"] = ctx.state.get("count", 0) + 1
+
+    def output(text: str, ctx: Any) -> str:
+        seen.append(ctx.state["count"])
+        if ctx.retry_count == 0:
+            ctx.abort("once more", retry=True)
+        return text
+
+    def given(value: Any, ctx: Any) -> Any:
+        count(value, ctx)
+        return value
+
+    return Middleware(input=given, step=count, output=output, **declared)
+
+
+@pytest.mark.rule("R205", "S12")
+@pytest.mark.parametrize(
+    ("declared", "counts"),
+    [({}, [2, 4]), ({"state_scope": "call"}, [2, 4]), ({"state_scope": "attempt"}, [2, 2])],
+)
+async def test_state_lives_through_attempts_unless_it_is_declared_to_be_of_one(
+    declared: dict[str, Any], counts: list[int]
+) -> None:
+    seen: list[Any] = []
+    asked = agent(
+        scripted("a", "b"), middlewares=[counting(seen, **declared)], max_middleware_retries=1
+    )
+    await asked.generate_text("go")
+    assert seen == counts
+
+
+@pytest.mark.rule("S12")
+async def test_each_middleware_has_its_own_scope_also_where_input_asks_for_the_attempt() -> None:
+    seen: list[Any] = []
+
+    class Once:
+        state_scope = "attempt"
+
+        def input(self, messages: Any, ctx: Any) -> Any:
+            seen.append(dict(ctx.state))
+            ctx.state["seen"] = True
+            if ctx.retry_count == 0:
+                ctx.abort("once more", retry=True)
+            return messages
+
+    class Whole:
+        def input(self, messages: Any, ctx: Any) -> Any:
+            seen.append(dict(ctx.state))
+            ctx.state["seen"] = True
+            return messages
+
+    asked = agent(scripted("a"), middlewares=[Whole(), Once()], max_middleware_retries=1)
+    await asked.generate_text("go")
+    assert seen == [{}, {}, {"seen": True}, {}]
+
+
+@pytest.mark.rule("S12")
+def test_a_scope_that_there_is_not_is_refused() -> None:
+    with pytest.raises(ValueError, match="state_scope"):
+        agent(scripted("a"), middlewares=[Middleware(output=print, state_scope="step")])  # type: ignore[arg-type]
+
+
 async def test_a_middleware_may_plan_each_step() -> None:
     model = scripted(call("look"), "ok")
 
