@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import datetime
 import enum
+import typing
+from collections.abc import Mapping
 from decimal import Decimal
-from typing import Annotated, Any, Literal, NewType, TypedDict
+from typing import Annotated, Any, Literal, NamedTuple, NewType, TypedDict
 
 import pytest
-from pydantic import AwareDatetime, Field
+from pydantic import AwareDatetime, BaseModel, Field
+from pydantic_core import core_schema
 from typing_extensions import TypeAliasType
 
 from agentflow import Condition, field, node, route, validate
@@ -19,6 +22,43 @@ class Mark(enum.Enum):
     GOOD = 1
     FINE = 1  # noqa: PIE796 - an alias is meant
     BAD = 2
+
+
+class Rights(enum.Flag):
+    READ = 1
+    WRITE = 2
+
+
+class Point(NamedTuple):
+    x: int
+    y: str
+
+
+class Moved(Point):
+    """Has a text where its base has a number."""
+
+    @property
+    def x(self) -> str:  # type: ignore[override]
+        return ""
+
+
+class Thing:
+    """A class that says nothing of its attributes."""
+
+    def __init__(self) -> None:
+        self.n = "a"
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        return core_schema.is_instance_schema(cls)
+
+
+class Holder(BaseModel):
+    m: int
+
+    @property
+    def n(self) -> str:
+        return "a"
 
 
 class Document(TypedDict):
@@ -48,6 +88,29 @@ it = field("it")
         (Level, ["low", "high"], it == "middle"),
         (Share, [0.0, 0.5, 2.0], it <= 0.5),
         (Share, [0.0, 0.5, 2.0], it == "half"),
+        (dict[str, int], [{}, {"n": 1}], field("it.n").contains("b")),
+        (dict[str, int], [{}, {"n": 1}], field("it.n") <= "a"),
+        (dict[str, int], [{}, {"n": 1}, {"n": 3}], field("it.n") <= 2),
+        (dict[str, dict[str, int]], [{}, {"n": {}}, {"n": {"m": 1}}], field("it.n.m") <= "a"),
+        (Mapping[str, int], [{}, {"n": 1}], field("it.n") <= "a"),
+        (dict[int, int], [{}, {1: 1}], field("it.n").exists() | it.exists()),
+        (typing.Dict, [{"n": "a"}], field("it.n") <= "a"),  # noqa: UP006 - the old spelling is meant
+        (dict[str, Any], [{"n": "a"}], field("it.n") <= "a"),
+        (Point, [Point(0, "a")], field("it.x").contains("b")),
+        (Point, [Point(0, "a")], field("it.x") <= "a"),
+        (Point, [Point(0, "a")], field("it.y") <= "a"),
+        (Moved, [Moved(0, "a")], field("it.x") <= "a"),
+        (datetime.date, [AWARE.date()], field("it.year") <= "a"),
+        (datetime.date, [AWARE.date()], field("it.year") <= 2024),
+        (datetime.datetime, [AWARE], field("it.hour").contains(1)),
+        (int, [0, 1], field("it.real") <= "a"),
+        (int | float, [0, 0.5], (field("it.real") > 0) & (field("it.real") < 1)),
+        (Rights, [Rights.READ, Rights(0)], field("it.name") <= "a"),
+        (Rights, [Rights.READ, Rights(0)], field("it.name").contains("R")),
+        (Rights, [Rights.READ, Rights.WRITE], it.contains(1)),
+        (Rights, [Rights.READ, Rights.WRITE], it.contains(Rights.READ)),
+        (dict[str, str] | Thing, [{"n": "a"}, Thing()], field("it.n") <= "b"),
+        (dict[str, str] | Holder, [{"n": "a"}, Holder(m=1)], field("it.n") <= "b"),
         (bytes, [b"", b"ab"], it.contains("a")),
         (bytes, [b"", b"ab"], it.contains(b"a")),
         (bytes, [b"", b"ab"], it.contains(97)),
@@ -112,3 +175,19 @@ def _taken(accept: Any, value: Any) -> bool:
     except Exception:
         return False
     return True
+
+
+def test_a_key_of_a_mapping_with_listed_values_needs_a_route_for_each_and_for_none() -> None:
+    given = TypedDict("given", {"it": dict[str, Literal["glad", "sad"]]})  # noqa: UP013
+
+    def look(state: Any) -> None: ...
+
+    mood = field("it.mood")
+    ways = [mood == "glad", mood == "sad", ~mood.exists()]
+    routes = [route.finish(dict, when=way) for way in ways]
+    assert not validate(node(look, routes=routes), state=given).findings
+    for at in range(3):
+        short = validate(node(look, routes=routes[:at] + routes[at + 1 :]), state=given)
+        assert [each.code for each in short] == ["AF302"]
+    other = [route.finish(dict, when=mood == "mad"), route.finish(dict)]
+    assert "AF301" in {each.code for each in validate(node(look, routes=other), state=given)}

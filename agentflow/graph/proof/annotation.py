@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args, ge
 import typing_extensions
 
 if TYPE_CHECKING:
-    from agentflow.graph.schema import FieldSpec, Schema
+    from agentflow.graph.schema import Schema
 
 __all__ = [
     "annotation_at",
     "closed_values",
     "distinct",
-    "field_below",
     "is_union",
     "may_hold",
     "members",
@@ -109,16 +108,6 @@ def annotation_at(schema: Schema, name: str) -> Any:
     """The type of a field, `Any` where it cannot be told."""
     spec = schema.fields.get(name) if schema.typed else None
     return Any if spec is None else spec.annotation
-
-
-def field_below(annotation: Any, part: str) -> FieldSpec | None:
-    """The field `part` of a TypedDict, a model or a dataclass; `None` where there is none."""
-    from agentflow.graph.schema import schema_of
-    from agentflow.graph.typeddict import is_typeddict
-
-    if not (is_typeddict(annotation) or isinstance(annotation, type)):
-        return None
-    return schema_of(annotation).fields.get(part)
 
 
 def distinct(values: list[Any]) -> list[Any]:

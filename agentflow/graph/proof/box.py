@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from agentflow.graph.condition import AllOf, AnyOf, Condition, Not, Test
-from agentflow.graph.proof.annotation import annotation_at, field_below, members, unknown
+from agentflow.graph.proof.annotation import annotation_at, members, unknown
 from agentflow.graph.proof.domain import ABSENT, Domain, domain_of
+from agentflow.graph.proof.parts import field_below, is_told
 
 if TYPE_CHECKING:
     from agentflow.graph.workflow import Workflow
@@ -94,7 +95,10 @@ class Picture:
         """Whether the type of what a question is about is known, so that the author can tell where asking raises."""
         annotations: tuple[Any, ...] = (annotation_at(self._schema, test.path[0]),)
         for part in test.path[1:]:
-            fields = [field_below(kind, part) for one in annotations for kind in members(one)]
+            kinds = [kind for one in annotations for kind in members(one)]
+            if not all(is_told(kind, part) for kind in kinds):
+                return False
+            fields = [field_below(kind, part) for kind in kinds]
             annotations = tuple(spec.annotation for spec in fields if spec is not None)
         kinds = [kind for one in annotations for kind in members(one)]
         return bool(kinds) and not any(map(unknown, kinds))

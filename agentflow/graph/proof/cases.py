@@ -7,18 +7,18 @@ something, and what lies below it. What lies below a field is part of its case, 
 
 from __future__ import annotations
 
+import enum
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, get_origin
+from typing import Any, Final
 
 from agentflow.graph.condition import Test
 from agentflow.graph.excerpt import excerpt
 from agentflow.graph.proof.annotation import (
     closed_values,
     distinct,
-    field_below,
     may_hold,
     members,
     unknown,
@@ -33,6 +33,7 @@ from agentflow.graph.proof.gaps import (
     stretch,
     text_gaps,
 )
+from agentflow.graph.proof.parts import class_of, field_below, nothing_below
 
 __all__ = ["Asked", "TooManyCases", "cases_of"]
 
@@ -132,7 +133,9 @@ class _Open:
             gaps = number_gaps(points, whole=whole)
         else:
             gaps = iter([(OTHER, "anything else" if self.found else "there")])
-        below = self._below(kinds[0] if kinds else float)
+        # Where nothing is asked below, all numbers are alike.
+        below = [each for kind in kinds or [Any] for each in self._below(kind)]
+        below = below if self.asked.below else below[:1]
         for value, text in gaps:
             self.found += [Case(value, text, refused=refused, below=each) for each in below]
         return [value for value in left if not is_number(value)]
@@ -214,7 +217,7 @@ class _Open:
         for part, asked in self.asked.below.items():
             spec = field_below(kind, part)
             inner: list[Case | None] = [*cases_of(Any if spec is None else spec.annotation, asked)]
-            if spec is None and _has_nothing_below(kind, part):
+            if spec is None and nothing_below(kind, part):
                 inner = [None]
             elif spec is None or not (spec.required or spec.default is not None):
                 inner.append(None)
@@ -264,35 +267,20 @@ def _with(text: str, contained: tuple[Test, ...]) -> str:
     return f"{text} with {names} in it" if names else text
 
 
-def _class_of(kind: Any) -> type | None:
-    """The class that values of a kind are of; `None` where that cannot be told."""
-    made = get_origin(kind) or kind
-    if not isinstance(made, type) or unknown(kind):
-        return None
-    # Such as AwareDatetime, of which no value is an instance.
-    return None if made.__module__.partition(".")[0] == "pydantic" else made
-
-
 def _may_contain(kind: Any, value: Any) -> bool:
     """Whether values of a kind can be asked whether they contain something, as far as can be told."""
-    made = _class_of(kind)
+    made = class_of(kind)
     if made is not None and issubclass(made, bytes | bytearray):
         return isinstance(value, bytes | bytearray | memoryview) or value in _BYTES
+    if made is not None and getattr(made, "__contains__", None) is enum.Flag.__contains__:
+        return isinstance(value, made)
     names = ("__contains__", "__iter__", "__getitem__")
     return made is None or any(hasattr(made, name) for name in names)
 
 
 def _has_order(kind: Any) -> bool:
     """Whether values of a kind may be compared by order, as far as can be told."""
-    made = _class_of(kind)
+    made = class_of(kind)
     if made is None:
         return not unknown(kind)
     return any("__lt__" in vars(each) for each in made.__mro__ if each is not object)
-
-
-def _has_nothing_below(kind: Any, part: str) -> bool:
-    """Whether values of a builtin kind surely have no such key or attribute."""
-    made = _class_of(kind)
-    if made is None or issubclass(made, Mapping):
-        return False
-    return (made.__module__ == "builtins" or made in NUMBERS) and not hasattr(made, part)
