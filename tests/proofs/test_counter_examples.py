@@ -212,6 +212,31 @@ def test_a_node_that_only_rounds_keep_away_is_said_to_be_kept_away_by_them() -> 
     assert _rounds(2).ok
 
 
+def _after_failures(*after: Route) -> Report:
+    return validate(
+        step("a", END, on_error="mend"),
+        step("mend", *after, on_error="last"),
+        step("last", route.to("later")),
+        step("later"),
+        state=State,
+        inputs=["flag"],
+    )
+
+
+def test_what_only_the_failure_of_an_error_node_leads_to_is_said_to_be_kept_away_by_that() -> None:
+    told = _after_failures(END).as_text()
+    why = "only a failure of 'mend' leads on to it, and what fails in an error node goes to the caller"
+    assert told.count(why) == 2
+    assert "let a route of 'mend' lead there" in told
+    assert "exclude each other" not in told
+
+
+def test_what_a_condition_keeps_away_too_is_said_to_be_kept_away_by_conditions() -> None:
+    on = field("flag") == True  # noqa: E712
+    told = _after_failures(route.to("last", on & ~on), END).as_text()
+    assert told.count("the conditions on the way exclude each other") == 2
+
+
 def test_a_warning_does_not_hide_that_rounds_are_too_few() -> None:
     assert {"AF205", "AF402"} <= set(codes(_rounds(1)))
 

@@ -126,6 +126,13 @@ def taken(workflow: Workflow[Any], walk: Walk) -> Iterator[Finding]:
             if node.id in longer.walk.reached:
                 reason = f"max_rounds={walk.rounds} is out before"
                 hint = "raise max_rounds"
+            elif node.id in longer.failures:
+                failing = " or ".join(map(repr, longer.failures[node.id]))
+                reason = (
+                    f"only a failure of {failing} leads on to it, and what fails in an error node "
+                    "goes to the caller"
+                )
+                hint = f"let a route of {failing} lead there"
             yield Finding(
                 code="AF305",
                 message=f"node {node.id!r} can be reached by no data: {reason}",
@@ -160,6 +167,36 @@ class _MoreRounds:
         from agentflow.graph.proof.explore import Walk
 
         return Walk(self._workflow, rounds=_PLENTY)
+
+    @cached_property
+    def failures(self) -> dict[str, list[str]]:
+        """The nodes that nothing but failures of error nodes would lead on to, each with those error nodes."""
+        # A node that lacks what it needs never comes to fail by itself: that has been said already.
+        lacking = _stopped(self.walk)
+        others: set[str] = set()
+        failing: dict[str, list[str]] = {}
+        for edge in self._workflow.shape.edges:
+            if edge.source in self.walk.reached and edge.target not in self.walk.reached:
+                if edge.kind == "error" and edge.source not in lacking:
+                    failing.setdefault(edge.target, []).append(edge.source)
+                else:
+                    others.add(edge.target)
+        others = self._onward(others)
+        found: dict[str, list[str]] = {}
+        for target, sources in failing.items():
+            for id in self._onward({target}) - others:
+                found.setdefault(id, []).extend(sources)
+        return found
+
+    def _onward(self, start: set[str]) -> set[str]:
+        """Where ways lead on from nodes that are never visited, without passing any that is."""
+        seen, waiting = set(start), list(start)
+        while waiting:
+            for edge in self._workflow.shape.out[waiting.pop()]:
+                if edge.target not in seen and edge.target not in self.walk.reached:
+                    seen.add(edge.target)
+                    waiting.append(edge.target)
+        return seen
 
 
 def _never_taken(
