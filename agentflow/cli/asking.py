@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from agentflow.cli.answer import answer_of, choices_of
-from agentflow.cli.counted import counted
 from agentflow.cli.printable import printable
 from agentflow.cli.styled import Line, write_lines
 from agentflow.cli.waiting import question_lines, wanted_line
+from agentflow.graph.counted import counted
 
 if TYPE_CHECKING:
     from agentflow.run.suspension import Request

@@ -124,8 +124,8 @@ def _lines(found: Comparison) -> Iterator[Line]:
 
 
 def _run_lines(runs: Sequence[Judged]) -> Iterator[Line]:
-    from agentflow.cli.counted import counted
     from agentflow.cli.table import table_lines
+    from agentflow.graph.counted import counted
 
     if runs:
         yield from table_lines(

@@ -35,12 +35,12 @@ def graph(
 
     A workflow that is refused can be drawn too. Exit code 2: there is none to draw.
     """
-    from agentflow.cli.counted import counted
     from agentflow.cli.importing import Imports
     from agentflow.cli.loading import load
     from agentflow.cli.output import claimed_stdout
     from agentflow.cli.single import single_workflow
     from agentflow.cli.target import parse_target
+    from agentflow.graph.counted import counted
     from agentflow.graph.draw import to_dot, to_mermaid
 
     with claimed_stdout() as stdout, Imports() as imports:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agentflow.cli.counted import counted
 from agentflow.cli.status import Status
 from agentflow.cli.store import StoreOption
+from agentflow.graph.counted import counted
 
 if TYPE_CHECKING:
     from agentflow.run.ports import Store

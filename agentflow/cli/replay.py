@@ -147,7 +147,7 @@ def _write(found: Sequence[Replayed], stdout: Any) -> None:
 
 
 def _lines(found: Sequence[Replayed]) -> Iterator[Line]:
-    from agentflow.cli.counted import counted
+    from agentflow.graph.counted import counted
 
     for one in found:
         visits = counted(one.visits, "visit")

@@ -9,11 +9,11 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from agentflow.cli.answer import wanted
-from agentflow.cli.counted import counted
 from agentflow.cli.moment import moment
 from agentflow.cli.printable import printable
 from agentflow.cli.stored_value import value_text
 from agentflow.cli.styled import Line
+from agentflow.graph.counted import counted
 
 if TYPE_CHECKING:
     from agentflow.run.archive import JournalRecord

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from agentflow.graph.counted import counted
+
 __all__ = ["COUNTS", "Bound", "Bounds", "Extent"]
 
 COUNTS: Final = ("rounds", "visits", "model_calls", "tool_calls")
@@ -80,7 +82,7 @@ class Bounds:
             f"model calls  {self.model_calls}",
             f"tool calls   {self.tool_calls}",
         ]
-        lines += [f"  {id}: {count} visits" for id, count in self.node_visits.items()]
+        lines += [f"  {id}: {counted(count, 'visit')}" for id, count in self.node_visits.items()]
         if not self.exact:
             lines.append("(never too small, but perhaps larger than those of any run)")
         return "\n".join(lines)

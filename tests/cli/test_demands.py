@@ -86,6 +86,7 @@ def test_every_kind_of_policy_may_stand_in_a_file_of_json_too(refund: Project) -
     }
     ended = judged(refund, json.dumps(broken), "--format", "json", name="policies.json")
     assert (ended.code, codes(ended)) == (1, ["AF501", "AF502", "AF503", "AF504"])
+    assert "'pay' is visited 1 time\"" in ended.out
 
 
 def test_a_policy_is_judged_for_the_workflows_that_its_pattern_names(refund: Project) -> None:
@@ -175,6 +176,12 @@ whole = define_workflow("whole", nodes=[
     ("text", "pointer", "said"),
     [
         ("policies: [{must_pas: {node: a}}]", "/policies/0/must_pas", "did you mean 'must_pass'?"),
+        (
+            "policies: [{must_pass: a}]",
+            "/policies/0/must_pass",
+            """write "must_pass": {"node": …, "before": …}""",
+        ),
+        ("policies: [{ends_within: 3}]", "/policies/0/ends_within", '{"rounds": …}'),
         ("policies: [{at_most: {node: a}}]", "/policies/0/at_most", "'count' is missing"),
         ("policies: [{at_most: {node: a, count: x}}]", "/policies/0/at_most/count", "'x' is not a"),
         ("policies: [{workflow: 3, ends_within: {rounds: 1}}]", "/policies/0/workflow", "in quotes"),

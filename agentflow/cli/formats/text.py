@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from agentflow.cli.counted import counted
 from agentflow.cli.examination import Examination
 from agentflow.cli.excerpt import Excerpt, Sources
 from agentflow.cli.formats.bounds import bounds_lines
 from agentflow.cli.formats.quotation import quotation
 from agentflow.cli.styled import Line, Role, Span
+from agentflow.graph.counted import counted
 from agentflow.graph.findings import Finding, Severity, Waiver
 
 __all__ = ["text_lines"]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentflow.graph.checks.paths import gaps
 from agentflow.graph.condition import Condition
+from agentflow.graph.counted import counted
 from agentflow.graph.findings import Finding
 from agentflow.graph.kinds import step_of
 from agentflow.graph.proof.explore import Walk
@@ -92,7 +93,7 @@ def _violation(
             what = f"{policy.other!r} is visited after {policy.node!r}"
             hint = f"take out the ways from {policy.node!r} back to {policy.other!r}"
         case "at_most":
-            what = f"{policy.node!r} is visited {policy.count + 1} times"
+            what = f"{policy.node!r} is visited {counted(policy.count + 1, 'time')}"
             hint = f"leave the loop after {policy.node!r}, or bound its rounds"
         case _:
             what = f"{policy.node!r} is visited" + (
@@ -134,7 +135,7 @@ def _ends_within(workflow: Workflow[Any], policy: Policy) -> Iterator[Finding]:
         workflow,
         policy,
         "AF505",
-        f"the policy {policy} does not hold: a run can take {worst} rounds",
+        f"the policy {policy} does not hold: a run can take {counted(worst, 'round')}",
         f"set max_rounds={policy.rounds}, or route out of the loop earlier",
         path=path,
         details=reasons,

@@ -144,9 +144,22 @@ def _hint(error: ValidationError) -> str:
             error.instance, int | float
         ):
             return "put it in quotes"
+        case "type" if error.validator_value == "object":
+            return _example(error)
         case "enum" | "const":
             return _close(error.instance, _allowed(error))
     return ""
+
+
+def _example(error: ValidationError) -> str:
+    """How an object with what it must have is written where another value is; in a spelling that JSON and YAML share."""
+    schema: Any = error.schema
+    if not schema.get("required"):
+        return ""
+    inside = ", ".join(f"{json.dumps(name)}: …" for name in schema["required"])
+    last = error.absolute_path[-1] if error.absolute_path else None
+    key = f"{json.dumps(last)}: " if isinstance(last, str) else ""
+    return f"write {key}{{{inside}}}"
 
 
 def _choice(error: ValidationError, path: _Path) -> Iterator[Flaw]:
