@@ -29,6 +29,14 @@ class Rights(enum.Flag):
     WRITE = 2
 
 
+class Rank(enum.IntEnum):
+    LOW = 1
+
+
+class Shade(str, enum.Enum):  # noqa: UP042 - the old spelling is meant
+    X = "x"
+
+
 class Point(NamedTuple):
     x: int
     y: str
@@ -111,6 +119,19 @@ it = field("it")
         (Rights, [Rights.READ, Rights.WRITE], it.contains(Rights.READ)),
         (dict[str, str] | Thing, [{"n": "a"}, Thing()], field("it.n") <= "b"),
         (dict[str, str] | Holder, [{"n": "a"}, Holder(m=1)], field("it.n") <= "b"),
+        (complex, [1 + 0j, 1j], it == 1),
+        (complex, [1 + 0j, 1j], it == 10**400),
+        (complex, [1 + 0j, 1j], it <= 1),
+        (complex, [1 + 0j, 1j], it <= 1j),
+        (Point, [Point(0, "a")], it >= ()),
+        (Point, [Point(0, "a")], it >= (0,)),
+        (Point, [Point(0, "a")], it < (0.5, "b")),
+        (Point, [Point(0, "a")], it < ("a", "b")),
+        (tuple[int, ...], [(), (1, 2)], it <= ()),
+        (tuple[int, int], [(1, 2)], it < (1, 3, 4)),
+        (int, [1, 2], (it == Rank.LOW) & field("it.value").exists()),
+        (float, [1.0, 2.0], (it == Rank.LOW) & (field("it.name") == "LOW")),
+        (str, ["x", "y"], (it == Shade.X) & (field("it.value") == "x")),
         (bytes, [b"", b"ab"], it.contains("a")),
         (bytes, [b"", b"ab"], it.contains(b"a")),
         (bytes, [b"", b"ab"], it.contains(97)),

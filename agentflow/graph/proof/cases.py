@@ -26,6 +26,7 @@ from agentflow.graph.proof.annotation import (
 from agentflow.graph.proof.case import ORDERING, OTHER, Case, named
 from agentflow.graph.proof.gaps import (
     NUMBERS,
+    as_complex,
     is_number,
     is_whole,
     number_gaps,
@@ -33,7 +34,7 @@ from agentflow.graph.proof.gaps import (
     stretch,
     text_gaps,
 )
-from agentflow.graph.proof.parts import class_of, field_below, nothing_below
+from agentflow.graph.proof.parts import class_of, field_below, first_item, nothing_below
 
 __all__ = ["Asked", "TooManyCases", "cases_of"]
 
@@ -109,7 +110,10 @@ class _Open:
             if values is None and kind not in (*NUMBERS, str)
         ]
         points = [bound for bound in self.bounds if not isinstance(bound, (*NUMBERS, str))]
-        for value in distinct([*left, *points]):
+        named_here = [*left, *points]
+        if complex in others:
+            named_here = list(map(as_complex, named_here))
+        for value in distinct(named_here):
             if others and may_hold(self.annotation, value):
                 self.found.append(named(value))
         rest = "anything else" if self.found else "there"
@@ -148,7 +152,8 @@ class _Open:
         asked = [test for test in self._containing() if isinstance(test.value, str)]
         strange = [test for test in self._containing() if test not in asked]
         refused = (*self._unordered((str,)), *strange)
-        points = sorted(distinct([*bounds, *(value for value in left if isinstance(value, str))]))
+        given = [value for value in left if isinstance(value, str)]
+        points = sorted(distinct([plain(value) for value in (*bounds, *given)]))
         self.found += map(named, points)
         rest: Iterable[tuple[Any, str]] = text_gaps(points)
         if not bounds:
@@ -178,7 +183,7 @@ class _Open:
         asked = [test for test in self.asked.here if test.op in ORDERING]
         contained = self._contained(kind)
         refused = [test for test in self._containing() if test not in contained]
-        fitting = [test for test in asked if _has_order(kind) and may_hold(kind, test.value)]
+        fitting = [test for test in asked if _has_order(kind) and _may_order(kind, test.value)]
         refused += [test for test in asked if test not in fitting]
         if not fitting:
             yield (), tuple(refused), ""
@@ -283,4 +288,18 @@ def _has_order(kind: Any) -> bool:
     made = class_of(kind)
     if made is None:
         return not unknown(kind)
-    return any("__lt__" in vars(each) for each in made.__mro__ if each is not object)
+    # Complex numbers have the method, which answers nothing.
+    return made is not complex and any(
+        "__lt__" in vars(each) for each in made.__mro__ if each is not object
+    )
+
+
+def _may_order(kind: Any, value: Any) -> bool:
+    """Whether values of a kind may be compared by order with a value, as far as can be told."""
+    made = class_of(kind)
+    if made is None or not issubclass(made, tuple) or not isinstance(value, tuple):
+        return may_hold(kind, value)
+    # Tuples of any lengths have an order. The first difference decides, so the first items are compared for sure.
+    item = first_item(kind, made)
+    numeric = any(part in NUMBERS for part in members(item))
+    return not value or may_hold(item, value[0]) or (numeric and is_number(value[0]))

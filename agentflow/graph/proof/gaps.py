@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import itertools
 import math
 import sys
@@ -14,6 +15,7 @@ from agentflow.graph.excerpt import excerpt
 
 __all__ = [
     "NUMBERS",
+    "as_complex",
     "is_number",
     "is_whole",
     "number_gaps",
@@ -31,8 +33,26 @@ def is_number(value: Any) -> bool:
 
 
 def plain(value: Any) -> Any:
-    """The number that a bool equals; other values as they are."""
-    return int(value) if isinstance(value, bool) else value
+    """The builtin number or text that a bool or a member of an enum of such equals; other values as they are."""
+    if not isinstance(value, bool | enum.Enum):
+        return value
+    # What the builtin says: a class of an enum may print and convert its members in a way of its own.
+    if isinstance(value, int):
+        return int.__int__(value)
+    if isinstance(value, float):
+        return float.__float__(value)
+    return str.__str__(value) if isinstance(value, str) else value
+
+
+def as_complex(value: Any) -> Any:
+    """The complex number that a number equals; other values as they are."""
+    if not is_number(value):
+        return value
+    try:
+        equal = complex(value)
+    except OverflowError:
+        return value
+    return equal if equal == value else value
 
 
 def is_whole(value: Any) -> bool:

@@ -16,7 +16,7 @@ from agentflow.graph.proof.gaps import NUMBERS
 if TYPE_CHECKING:
     from agentflow.graph.schema import FieldSpec
 
-__all__ = ["class_of", "field_below", "is_told", "nothing_below"]
+__all__ = ["class_of", "field_below", "first_item", "is_told", "nothing_below"]
 
 _MAPPINGS: Final = (dict, Mapping, MutableMapping)
 """Mappings whose arguments are the types of their keys and values."""
@@ -55,6 +55,15 @@ def field_below(annotation: Any, part: str) -> FieldSpec | None:
     if hint is not None:
         return FieldSpec(part, hint, required=True)
     return schema_of(annotation).fields.get(part)
+
+
+def first_item(kind: Any, made: type) -> Any:
+    """The type of the first item of a kind of tuples, which are of the class `made`; `Any` where it cannot be told."""
+    names = getattr(made, "_fields", ())
+    if names:
+        spec = field_below(made, names[0])
+        return Any if spec is None else spec.annotation
+    return next(iter(get_args(kind)), Any)
 
 
 def class_of(kind: Any) -> type | None:
