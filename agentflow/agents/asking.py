@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from agentflow.agents.call_view import CallView
 from agentflow.agents.events import ToolCallEvent, takes_events, tell
 from agentflow.agents.hooks import prepared
-from agentflow.agents.loop_state import LoopState, steps_so_far
+from agentflow.agents.loop_state import LoopState, steps_so_far, told_conversation
 from agentflow.agents.memory.working import INTERNAL
 from agentflow.agents.middleware import Middleware, handled_once, seen_by
 from agentflow.agents.middleware_span import spanned
@@ -151,7 +151,7 @@ async def _conversation(
     setup: LoopSetup, state: LoopState, ctx: NodeContext, request: StepRequest
 ) -> Sequence[Message]:
     """The messages as the model gets them: a legal sequence, whatever the history, after whoever has a say in it."""
-    sanitised = sanitise(state["messages"], internal=INTERNAL)
+    sanitised = sanitise(told_conversation(state), internal=INTERNAL)
     if sanitised.repairs:
         repairs = [{"kind": done.kind, "at": done.at} for done in sanitised.repairs]
         emit(ctx, "history.repaired", data={"repairs": repairs})

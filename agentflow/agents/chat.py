@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from agentflow.agents.deciding import end_step, result_of
-from agentflow.agents.loop import admit, asked
+from agentflow.agents.loop import asked
 from agentflow.agents.loop_result import LoopResult
 from agentflow.agents.loop_state import LoopState, steps_so_far
 from agentflow.agents.setup import LoopSetup, setup_in_force
@@ -29,20 +29,22 @@ if TYPE_CHECKING:
 __all__ = ["chat_of", "chatting"]
 
 
-def chat_of(id: str, setup: LoopSetup, *, sends: int = 1) -> Workflow[LoopResult]:
+def chat_of(
+    id: str, setup: LoopSetup, *, sends: int = 1, compressing: Uses | None = None
+) -> Workflow[LoopResult]:
     """The workflow of one model call.
 
     Args:
         id: Its id.
         setup: What it asks with.
         sends: How often the model request may be sent.
+        compressing: What whoever makes the conversation shorter may spend, if anybody does.
     """
-    assemble, model = asked(setup, sends)
+    *before, model = asked(setup, sends, compressing)
     return define_workflow(
         id,
         nodes=[
-            admit,
-            assemble,
+            *before,
             replace(model, routes=(route.to("deliver"),)),
             node(
                 _Delivering(setup).deliver,

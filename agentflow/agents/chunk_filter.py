@@ -68,6 +68,9 @@ class ChunkFilter:
             MiddlewareAborted: Middleware ended the call.
             ContractError: Middleware gave something that is no chunk.
         """
+        if getattr(chunk, "stage", None) is not None:
+            # Said by a model that was asked for something else, such as a summary: no part of the answer.
+            return None
         await self.released()
         for at, middleware, handler in self._middlewares:
             chunk = await handled_once(handler, chunk, seen_by(at, middleware, self._view))

@@ -2,7 +2,7 @@
 
 ::
 
-    admit (starts a round) -> assemble -> model -> tools -> decide -> admit, or the result
+    admit (starts a round) [-> compress] -> assemble -> model -> tools -> decide -> admit, or the result
 
 Step n is round n. When the rounds run out, the loop ends softly, at `conclude`, with what there is; or `answer` asks the model
 for its last word before.
@@ -11,10 +11,13 @@ for its last word before.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from agentflow.agents.acting import Acting
 from agentflow.agents.asking import Asking
+from agentflow.agents.compressing import compressed
+from agentflow.agents.compression import Compressor
 from agentflow.agents.deciding import Deciding
 from agentflow.agents.handing_over import HandingOver, HandingState, handed_over
 from agentflow.agents.instructions import Instructions, Retriever
@@ -36,7 +39,7 @@ from agentflow.tools.repeats import RepeatLimit
 if TYPE_CHECKING:
     from agentflow.run.context import NodeContext
 
-__all__ = ["LoopState", "OnMaxSteps", "admit", "asked", "build_loop", "loop_of"]
+__all__ = ["LoopState", "OnMaxSteps", "admit", "asked", "build_loop", "loop_of", "uses_of"]
 
 OnMaxSteps = Literal["stop", "answer", "raise"]
 """What happens when the steps run out: the loop ends with what there is; the model is asked for its last word, without
@@ -61,6 +64,8 @@ def build_loop(
     parameters: Mapping[str, Any] | None = None,
     repeat_limit: RepeatLimit | None = None,
     tool_model_calls: int | None = 0,
+    compressor: Compressor | None = None,
+    compress_above_chars: int = 20_000,
 ) -> Workflow[LoopResult]:
     """Make an agentic loop.
 
@@ -88,6 +93,9 @@ def build_loop(
         repeat_limit: How often the model may make the same tool call; default: as often as it likes.
         tool_model_calls: How many model calls the tools of one step may make, such as those that ask another agent; `None` for
             any number.
+        compressor: Makes a long conversation shorter before the model is asked, at the node `compress`; the conversation itself
+            stays what it is. Default: nobody.
+        compress_above_chars: How long it may be, in characters, before it is.
 
     Raises:
         DefinitionError: An argument makes no loop that could run, such as `max_steps=0`.
@@ -103,6 +111,8 @@ def build_loop(
             "retriever": retriever,
             "tool_choice": tool_choice,
             "repeat_limit": repeat_limit,
+            "compressor": compressor,
+            "compress_above_chars": compress_above_chars,
         }
     )
     IDS.check("tools", tools)
@@ -123,6 +133,8 @@ def build_loop(
         output=wanted,
         corrections=0 if wanted is None else wanted.corrections,
         repeat_limit=repeat_limit,
+        compressor=compressor,
+        compress_above_chars=compress_above_chars,
     )
     steps = resolve_steps(agent=max_steps, stops=bool(conditions))
     return loop_of(
@@ -131,6 +143,7 @@ def build_loop(
         max_steps=steps,
         on_max_steps=on_max_steps,
         tool_model_calls=tool_model_calls,
+        compressing=uses_of(compressor),
     )
 
 
@@ -143,14 +156,16 @@ def loop_of(
     tool_model_calls: int | None = 0,
     sends: int = 1,
     handing: Uses | None = None,
+    compressing: Uses | None = None,
 ) -> Workflow[LoopResult]:
     """The loop of a setup; raises as `build_loop` does.
 
     A step may send its model request up to `sends` times. `handing` is what an agent may spend that takes the conversation over,
-    if any can: then `handoff` stands between `tools` and `decide`.
+    if any can: then `handoff` stands between `tools` and `decide`. `compressing` is what whoever makes the conversation shorter may
+    spend, if anybody does: then `compress` stands before `assemble`.
     """
     asking, acting, deciding = Asking(setup), Acting(setup), Deciding(setup)
-    nodes = [admit, *asked(setup, sends), _decided(deciding)]
+    nodes = [*asked(setup, sends, compressing), _decided(deciding)]
     state: type[LoopState] = LoopState
     if handing is None:
         nodes.insert(-1, _acted(acting, tool_model_calls))
@@ -190,10 +205,18 @@ async def admit(state: LoopState, ctx: NodeContext) -> dict[str, Any]:
     return {"step": ctx.round, "given": state.get("given", len(state["messages"]))}
 
 
-def asked(setup: LoopSetup, sends: int) -> tuple[Node, Node]:
-    """The nodes that put a model request together and send it, up to `sends` times."""
+def asked(setup: LoopSetup, sends: int, compressing: Uses | None) -> list[Node]:
+    """The nodes that open a step, put a model request together and send it, up to `sends` times; the last is the one that asks."""
     asking = Asking(setup)
-    return (
+    opening: Node = admit
+    before = [opening]
+    if compressing is not None:
+        before = [
+            replace(opening, routes=(route.to("compress"),)),
+            compressed(setup, compressing),
+        ]
+    return [
+        *before,
         node(
             asking.assemble,
             requires=["messages", "step"],
@@ -208,7 +231,12 @@ def asked(setup: LoopSetup, sends: int) -> tuple[Node, Node]:
             uses=Uses(model_calls=sends),
             routes=[route.to("tools")],
         ),
-    )
+    ]
+
+
+def uses_of(compressor: Compressor | None) -> Uses | None:
+    """What a compressor may spend, as it says; `None` where there is none."""
+    return None if compressor is None else getattr(compressor, "uses", Uses())
 
 
 def _acted(acting: Acting, model_calls: int | None) -> Node:

@@ -62,6 +62,10 @@ _WANTED: Final[Mapping[str, Wanted]] = {
     "permission": replace(FUNCTION, told="a function of the call"),
     "authorize": replace(FUNCTION, told="a function (tool, input, ctx)"),
     "require_authorization": FLAG,
+    "compressor": replace(
+        FUNCTION, told="Summarise(…), Trim(…), or an async function (messages, ctx)"
+    ),
+    "compress_above_chars": replace(whole(0), error=TypeError),
     "repeat_limit": instance(RepeatLimit, "a RepeatLimit"),
     "tool_choice": replace(TEXT, told="'required', or the id of a tool"),
     # Of a number that is too small, the validator tells.

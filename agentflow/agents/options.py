@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict
 
+from agentflow.agents.compression import Compressor
 from agentflow.agents.delegation import Delegation
 from agentflow.agents.guardrails import Guardrail, as_guardrails
 from agentflow.agents.hooks import Hooks, as_hooks
@@ -73,6 +74,9 @@ class AgentOptions(TypedDict, total=False):
         max_parallel_tools: How many tool calls of one answer run at the same time.
         memory: What is remembered from call to call: a `Memory`; `False` for nothing, whatever the agent says; `None` says
             nothing, so that an agent has no memory, and a call what the agent has.
+        compressor: Makes a long conversation shorter before the model is asked: `Summarise(…)`, `Trim(…)`, or an async function of
+            the messages and the context; the conversation itself, and what is remembered of it, stay what they are.
+        compress_above_chars: How long it may be, in characters, before that.
     """
 
     markdown: bool
@@ -102,6 +106,8 @@ class AgentOptions(TypedDict, total=False):
     require_authorization: bool
     max_parallel_tools: int
     memory: Memory | Literal[False] | None
+    compressor: Compressor | None
+    compress_above_chars: int
 
 
 class SaidAnew(AgentOptions, total=False):
@@ -173,6 +179,8 @@ class Profile:
     require_authorization: bool = False
     max_parallel_tools: int = 10
     memory: Memory | None = None
+    compressor: Compressor | None = None
+    compress_above_chars: int = 20_000
     streams: bool = False
     chats: bool = False
 
@@ -312,6 +320,8 @@ class Profile:
             retries=self.max_middleware_retries,
             memory=self.memory,
             handoffs=self.handoffs,
+            compressor=self.compressor,
+            compress_above_chars=self.compress_above_chars,
         )
 
 

@@ -28,6 +28,7 @@ from agentflow.models.transport import structured
 from agentflow.tools.repeats import RepeatLimit
 
 if TYPE_CHECKING:
+    from agentflow.agents.compression import Compressor
     from agentflow.agents.memory.settings import Memory
     from agentflow.agents.transfer import Transfer
     from agentflow.run.context import NodeContext
@@ -58,6 +59,8 @@ class LoopSetup:
         retries: How many further attempts middleware may ask for.
         memory: What is remembered from call to call.
         handoffs: By which tools the conversation can be handed to another agent.
+        compressor: Makes the conversation shorter that the model is told.
+        compress_above_chars: How long it may be before that.
     """
 
     instructions: Instructions | None = None
@@ -78,6 +81,8 @@ class LoopSetup:
     retries: int = 0
     memory: Memory | None = None
     handoffs: Mapping[str, Transfer] = field(default_factory=dict)
+    compressor: Compressor | None = None
+    compress_above_chars: int = 20_000
     _fixed: dict[tuple[str, ...], tuple[Message, ...]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentflow.agents.chat import chat_of
 from agentflow.agents.guarded import guarded
-from agentflow.agents.loop import loop_of
+from agentflow.agents.loop import loop_of, uses_of
 
 if TYPE_CHECKING:
     from agentflow.agents.loop_result import LoopResult
@@ -38,12 +38,14 @@ class Workflows:
             turns = profile.takes_turns
             around = (profile.max_middleware_retries, profile.judges_beside, remembers, turns)
         delegated, handing = profile.delegated_calls, profile.handing
+        compressing = uses_of(profile.compressor)
         asks = "once" if profile.chats else "in a loop"
-        key = (asks, profile.steps, profile.on_max_steps, around, delegated, profile.sends, handing)
+        options = (profile.steps, profile.on_max_steps, profile.sends)
+        key = (asks, options, around, delegated, handing, compressing)
         known = self._known.get(key)
         if known is None:
             known = (
-                chat_of(f"{self._id}-chat", self._own, sends=profile.sends)
+                chat_of(f"{self._id}-chat", self._own, sends=profile.sends, compressing=compressing)
                 if profile.chats
                 else loop_of(
                     self._id,
@@ -53,6 +55,7 @@ class Workflows:
                     tool_model_calls=delegated,
                     sends=profile.sends,
                     handing=handing,
+                    compressing=compressing,
                 )
             )
             if around is not None:

@@ -27,10 +27,17 @@ FinishReason = Literal["stop", "tool_calls", "length", "filter", "other"]
 
 @dataclass(frozen=True, slots=True)
 class TextChunk:
-    """A piece of the answer's text. `origin` is the id of the model call, set on the way to a sink."""
+    """A piece of the answer's text.
+
+    Args:
+        text: The text.
+        origin: The id of the model call, set on the way to a sink.
+        stage: What that call is for, if it says so; set likewise.
+    """
 
     text: str
     origin: str = ""
+    stage: str | None = None
     type: Literal["text"] = "text"
 
 
@@ -41,11 +48,13 @@ class ReasoningChunk:
     Args:
         text: May be empty where a vendor only hands out what it wants back.
         origin: The id of the model call, set on the way to a sink.
+        stage: What that call is for, if it says so; set likewise.
         vendor_data: What the vendor wants back with this reasoning; it ends the part that the pieces make.
     """
 
     text: str
     origin: str = ""
+    stage: str | None = None
     vendor_data: VendorData | None = None
     type: Literal["reasoning"] = "reasoning"
 
@@ -60,6 +69,7 @@ class ToolCallChunk:
         name: The tool's id, in at least one of its pieces.
         arguments: A fragment of the arguments' JSON text.
         origin: The id of the model call, set on the way to a sink.
+        stage: What that call is for, if it says so; set likewise.
         vendor_data: What the vendor wants back with this call.
     """
 
@@ -68,6 +78,7 @@ class ToolCallChunk:
     name: str | None = None
     arguments: str = ""
     origin: str = ""
+    stage: str | None = None
     vendor_data: VendorData | None = None
     type: Literal["tool_call"] = "tool_call"
 

@@ -156,7 +156,7 @@ class ModelCall:
         sink = self._ctx.run.sink
         if sink is not None:
             try:
-                await sink.send(replace(chunk, origin=self._key))
+                await sink.send(replace(chunk, origin=self._key, stage=self.request.draft.stage))
             except Exception as error:
                 raise DeliveryError(
                     f"node {self._ctx.node_id!r}: the sink failed to take a chunk: {type(error).__name__}: {error}"
