@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
+from agentflow.agents.filtered_sink import FilteredSink
+
 if TYPE_CHECKING:
-    from agentflow.agents.chunk_filter import ChunkFilter
     from agentflow.run.ports import Sink
 
 __all__ = ["CallerSink"]
 
 
-class CallerSink:
+class CallerSink(FilteredSink):
     """Where a call that is waited for says what it says while it works.
 
     Args:
@@ -20,17 +21,8 @@ class CallerSink:
     """
 
     def __init__(self, caller: Sink) -> None:
+        super().__init__()
         self._caller: Sink | None = caller
-        self._filter: ChunkFilter | None = None
-
-    def open(self, filter: ChunkFilter) -> None:
-        """Say what chunks pass."""
-        self._filter = filter
-
-    def release(self) -> None:
-        """Let out what is held, and everything after it."""
-        if self._filter is not None:
-            self._filter.release()
 
     def close(self) -> None:
         """Let nothing through any more, and lead back to nobody: the run of the call has this as its sink."""
@@ -38,7 +30,7 @@ class CallerSink:
 
     async def send(self, chunk: Any) -> None:
         """Hand a chunk on, if it passes."""
-        passed = chunk if self._filter is None else await self._filter.take(chunk)
+        passed = await self._passed(chunk)
         if passed is not None and self._caller is not None:
             await self._caller.send(passed)
 
@@ -50,8 +42,7 @@ class CallerSink:
             return None
 
         async def tell(event: Any) -> None:
-            if self._filter is not None:
-                await self._filter.released()
+            await self._released()
             await take(event)
 
         return tell

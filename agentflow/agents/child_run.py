@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from agentflow.agents.ceiling import UnderCeiling
 from agentflow.agents.events import SubAgentEvent
+from agentflow.agents.filtered_sink import FilteredSink
 from agentflow.run.registry import NoModels
 
 if TYPE_CHECKING:
     from agentflow.agents.call_engine import CallEngine
-    from agentflow.agents.chunk_filter import ChunkFilter
     from agentflow.run.model_ports import ModelSource
     from agentflow.run.ports import Authorize
     from agentflow.run.run import Run
@@ -62,7 +62,7 @@ def nesting(run: Any) -> int:
     return run.nesting if isinstance(run, ChildRun) else 0
 
 
-class ChildSink:
+class ChildSink(FilteredSink):
     """Where a sub-agent's answer goes: to its parent's sink, as events that tell whose they are.
 
     Args:
@@ -71,18 +71,9 @@ class ChildSink:
     """
 
     def __init__(self, parent: Any, name: str) -> None:
+        super().__init__()
         self._parent = parent
         self._name = name
-        self._filter: ChunkFilter | None = None
-
-    def open(self, filter: ChunkFilter) -> None:
-        """Say what chunks pass."""
-        self._filter = filter
-
-    def release(self) -> None:
-        """Hand on what is held, and everything after it."""
-        if self._filter is not None:
-            self._filter.release()
 
     async def send(self, chunk: Any) -> None:
         """Hand a chunk on, if it passes."""
@@ -96,13 +87,9 @@ class ChildSink:
         if passed is not None:
             await self.tell(SubAgentEvent(path=path, event=passed))
 
-    async def _passed(self, chunk: Any) -> Any | None:
-        return chunk if self._filter is None else await self._filter.take(chunk)
-
     async def tell(self, event: Any) -> None:
         """Hand an event on, with the path of whoever it comes from."""
-        if self._filter is not None:
-            await self._filter.released()
+        await self._released()
         below = event.path if isinstance(event, SubAgentEvent) else ()
         inner = event.event if isinstance(event, SubAgentEvent) else event
         await self._parent.tell(SubAgentEvent(path=(self._name, *below), event=inner))

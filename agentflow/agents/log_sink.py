@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from agentflow.agents.chunk_filter import ChunkFilter
 from agentflow.agents.event_log import EventLog
 from agentflow.agents.events import StepEvent, SubAgentEvent
+from agentflow.agents.filtered_sink import FilteredSink
 from agentflow.agents.speaking import Speaker
 from agentflow.messages.chunk import TextChunk
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["LogSink"]
 
 
-class LogSink:
+class LogSink(FilteredSink):
     """The sink of a streamed call: everything goes into the log, and to the caller's own sink before.
 
     Args:
@@ -25,18 +25,9 @@ class LogSink:
     """
 
     def __init__(self, log: EventLog, caller: Sink | None) -> None:
+        super().__init__()
         self._log: EventLog | None = log
         self._caller = caller
-        self._filter: ChunkFilter | None = None
-
-    def open(self, filter: ChunkFilter) -> None:
-        """Say what chunks pass."""
-        self._filter = filter
-
-    def release(self) -> None:
-        """Let out what is held, and everything after it."""
-        if self._filter is not None:
-            self._filter.release()
 
     def close(self) -> None:
         """Let nothing through any more, and lead back to nobody: the run of the call has this as its sink."""
@@ -61,13 +52,9 @@ class LogSink:
             await self._caller.send(chunk)
         await self._log.put(event)
 
-    async def _passed(self, chunk: Any) -> Any | None:
-        return chunk if self._filter is None else await self._filter.take(chunk)
-
     async def tell(self, event: Any) -> None:
         """Take another event."""
-        if self._filter is not None:
-            await self._filter.released()
+        await self._released()
         if self._log is not None:
             await self._log.put(event)
 
