@@ -49,12 +49,6 @@ class EventLog:
         """Want everything up to the end."""
         self._want(math.inf)
 
-    async def wait_for_end(self) -> None:
-        """Want everything, and wait until nothing more will come."""
-        self.drive()
-        while not self.ended:
-            await self._changed.wait()
-
     def read(self) -> EventReader:
         """The events from the first, as they come; several readers each get all of them."""
         return EventReader(self)
