@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from agentflow.agents.compression import shortened
 from agentflow.agents.loop_state import LoopState, Shortened, told_conversation
 from agentflow.agents.memory.working import INTERNAL
 from agentflow.agents.setup import LoopSetup, setup_in_force
 from agentflow.graph.limits import Uses
 from agentflow.graph.node import Node, node
 from agentflow.graph.route import route
-from agentflow.messages.message import Message
+from agentflow.messages.message import chars_of
 from agentflow.messages.sanitising import sanitise
-from agentflow.messages.shortening import check_shortened
 
 if TYPE_CHECKING:
     from agentflow.run.context import NodeContext
@@ -43,15 +42,11 @@ class _Compressing:
     async def compress(self, state: LoopState, ctx: NodeContext) -> dict[str, Any]:
         """Make the conversation shorter, if it is longer than it may be since it was shortened last."""
         setup = setup_in_force(self.setup, ctx)
+        if setup.compressor is None:
+            return {}
         messages = sanitise(told_conversation(state), internal=INTERNAL).messages
-        if setup.compressor is None or _chars(messages) <= setup.compress_above_chars:
+        limit = setup.compress_above_chars
+        shorter = await shortened(messages, ctx, setup.compressor, above_chars=limit)
+        if chars_of(shorter) >= chars_of(messages):
             return {}
-        shorter = tuple(await setup.compressor(messages, ctx))
-        check_shortened(messages, shorter)
-        if _chars(shorter) >= _chars(messages):
-            return {}
-        return {"shortened": Shortened(messages=shorter, of=len(state["messages"]))}
-
-
-def _chars(messages: Sequence[Message]) -> int:
-    return sum(message.chars for message in messages)
+        return {"shortened": Shortened(messages=tuple(shorter), of=len(state["messages"]))}

@@ -21,7 +21,7 @@ from agentflow.graph.argument import (
 )
 from agentflow.graph.limits import Uses
 from agentflow.graph.node import Node, node
-from agentflow.messages.message import Message, system
+from agentflow.messages.message import Message, chars_of, system
 from agentflow.messages.shortening import (
     check_shortened,
     current_question,
@@ -34,7 +34,7 @@ from agentflow.messages.trimming import cut_results, trim
 if TYPE_CHECKING:
     from agentflow.run.context import NodeContext
 
-__all__ = ["Compressor", "Summarise", "Trim", "compress_node"]
+__all__ = ["Compressor", "Summarise", "Trim", "compress_node", "shortened", "uses_of"]
 
 Compressor = Callable[[Sequence[Message], "NodeContext"], Awaitable[Sequence[Message]]]
 """Makes a conversation shorter. One that asks a model says how often by its attribute `uses`."""
@@ -203,11 +203,28 @@ class _Compress:
 
     async def __call__(self, state: Any, ctx: NodeContext) -> dict[str, Any]:
         messages = list(state[self.source])
-        if sum(message.chars for message in messages) <= self.above_chars:
-            return {self.target: messages}
-        shorter = list(await self.compressor(messages, ctx))
-        check_shortened(messages, shorter)
-        return {self.target: shorter}
+        shorter = await shortened(messages, ctx, self.compressor, above_chars=self.above_chars)
+        return {self.target: list(shorter)}
+
+
+async def shortened(
+    messages: Sequence[Message], ctx: NodeContext, compressor: Compressor, *, above_chars: int
+) -> Sequence[Message]:
+    """A conversation, made shorter if it is longer than so many characters; the very same if it is not.
+
+    Raises:
+        ContractError: The compressor has lost what must stay.
+    """
+    if chars_of(messages) <= above_chars:
+        return messages
+    shorter = tuple(await compressor(messages, ctx))
+    check_shortened(messages, shorter)
+    return shorter
+
+
+def uses_of(compressor: Compressor | None) -> Uses | None:
+    """What a compressor may spend, as it says; `None` where there is none."""
+    return None if compressor is None else getattr(compressor, "uses", Uses())
 
 
 def _told(message: Message) -> str:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from agentflow.agents.acting import Acting
 from agentflow.agents.asking import Asking
 from agentflow.agents.compressing import compressed
-from agentflow.agents.compression import Compressor
+from agentflow.agents.compression import Compressor, uses_of
 from agentflow.agents.deciding import Deciding
 from agentflow.agents.handing_over import HandingOver, HandingState, handed_over
 from agentflow.agents.instructions import Instructions, Retriever
@@ -39,7 +39,7 @@ from agentflow.tools.repeats import RepeatLimit
 if TYPE_CHECKING:
     from agentflow.run.context import NodeContext
 
-__all__ = ["LoopState", "OnMaxSteps", "admit", "asked", "build_loop", "loop_of", "uses_of"]
+__all__ = ["LoopState", "OnMaxSteps", "admit", "asked", "build_loop", "loop_of"]
 
 OnMaxSteps = Literal["stop", "answer", "raise"]
 """What happens when the steps run out: the loop ends with what there is; the model is asked for its last word, without
@@ -232,11 +232,6 @@ def asked(setup: LoopSetup, sends: int, compressing: Uses | None) -> list[Node]:
             routes=[route.to("tools")],
         ),
     ]
-
-
-def uses_of(compressor: Compressor | None) -> Uses | None:
-    """What a compressor may spend, as it says; `None` where there is none."""
-    return None if compressor is None else getattr(compressor, "uses", Uses())
 
 
 def _acted(acting: Acting, model_calls: int | None) -> Node:

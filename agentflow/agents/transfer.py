@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from agentflow.agents.compression import Compressor
+from agentflow.agents.compression import Compressor, uses_of
 from agentflow.agents.delegation import SubAgentFailed
 from agentflow.agents.sendable import check_sendable
 from agentflow.graph.limits import Uses
@@ -66,7 +66,7 @@ class Transfer:
     @property
     def model_calls(self) -> int | None:
         """How many model calls it takes at most, as it is proved of whoever takes over; `None` for any number."""
-        uses: Uses = getattr(self._carry, "uses", Uses())
+        uses = uses_of(self._carry) or Uses()
         below = self.agent.workflow.bounds().model_calls.value
         return None if below is None or uses.model_calls is None else below + uses.model_calls
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agentflow.agents.chat import chat_of
+from agentflow.agents.compression import uses_of
 from agentflow.agents.guarded import guarded
-from agentflow.agents.loop import loop_of, uses_of
+from agentflow.agents.loop import loop_of
 
 if TYPE_CHECKING:
     from agentflow.agents.loop_result import LoopResult

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final, get_args, overload
 
 from agentflow.graph.argument import one_of
-from agentflow.messages.message import Message, Provenance, Role, as_messages, system
+from agentflow.messages.message import Message, Provenance, Role, as_messages, chars_of, system
 from agentflow.messages.pairing import Pairing, pairing_of
 from agentflow.messages.part import ToolCall, ToolResult
 from agentflow.messages.sanitising import sanitise
@@ -117,7 +117,7 @@ class MessageList(Sequence[Message]):
     @property
     def chars(self) -> int:
         """The size of all messages, in characters."""
-        return sum(message.chars for message in self.messages)
+        return chars_of(self.messages)
 
     @overload
     def __getitem__(self, index: int) -> Message: ...

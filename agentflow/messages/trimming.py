@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
 from agentflow.graph.argument import check_arguments, whole
-from agentflow.messages.message import Message, all_messages
+from agentflow.messages.message import Message, all_messages, chars_of
 from agentflow.messages.part import ToolResult
 from agentflow.messages.shortening import (
     current_question,
@@ -45,7 +45,7 @@ def trim(
     """
     messages = all_messages(messages, of="trim")
     check_arguments("trim", _WANTED, {"max_chars": max_chars, "keep_recent": keep_recent})
-    excess = _chars(messages) - max_chars
+    excess = chars_of(messages) - max_chars
     if excess <= 0:
         return tuple(messages)
     leading, talk = split_leading(messages)
@@ -56,7 +56,7 @@ def trim(
         if excess <= 0 or must_stay(exchange, question):
             stays += exchange
         else:
-            excess -= _chars(exchange)
+            excess -= chars_of(exchange)
     kept = [*leading, *stays, *(message for exchange in recent for message in exchange)]
     return cut_results(kept, max_chars=max_chars)
 
@@ -71,7 +71,7 @@ def cut_results(messages: Sequence[Message], *, max_chars: int) -> tuple[Message
         messages: The conversation.
         max_chars: How long it may be, in characters.
     """
-    total = _chars(messages)
+    total = chars_of(messages)
     if total <= max_chars:
         return tuple(messages)
     sizes = [
@@ -85,10 +85,6 @@ def cut_results(messages: Sequence[Message], *, max_chars: int) -> tuple[Message
         message if message.pinned or not message.tool_results else _cut(message, longest)
         for message in messages
     )
-
-
-def _chars(messages: Iterable[Message]) -> int:
-    return sum(message.chars for message in messages)
 
 
 def _cap(sizes: Sequence[int], room: int) -> int:
