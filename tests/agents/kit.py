@@ -1,11 +1,13 @@
-"""What the tests of agents share: models that go on for ever, and the check that a conversation is a legal one."""
+"""What the tests of agents share: models that go on for ever, a tool that gets stuck, and what a legal conversation is."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from agentflow import Message, tool
+import anyio
+
+from agentflow import Agent, Message, Tool, tool
 from agentflow.mock import MockModel, Rule, call
 
 
@@ -29,6 +31,46 @@ def endless(**options: Any) -> MockModel:
 def scripted(*replies: Any, **options: Any) -> MockModel:
     """A model that gives these replies, one after the other."""
     return MockModel([Rule(reply=list(replies))], **options)
+
+
+class Looking:
+    """A tool `look` that never comes back from its second look, the first time; then it looks again.
+
+    Attributes:
+        looked: Where it has looked.
+        stuck: Set when it does not come back.
+    """
+
+    def __init__(self) -> None:
+        self.looked: list[int] = []
+        self.stuck = anyio.Event()
+
+    @property
+    def tool(self) -> Tool:
+        @tool(id="look")
+        async def look(at: int) -> int:
+            self.looked.append(at)
+            if at == 2 and not self.stuck.is_set():
+                self.stuck.set()
+                await anyio.sleep_forever()
+            return at
+
+        return look
+
+    async def left(self, asked: Agent) -> None:
+        """Ask an agent with a store as run `r`, and leave its stream when the tool does not come back."""
+
+        async def read(stream: Any) -> None:
+            async for _ in stream.events:
+                pass
+
+        async with (
+            asked,
+            anyio.create_task_group() as group,
+            asked.stream_text("go", run_id="r") as stream,
+        ):
+            group.start_soon(read, stream)
+            await self.stuck.wait()
 
 
 def assert_valid(messages: Iterable[Message]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import anyio
 import pytest
 from pydantic import BaseModel
 
@@ -15,7 +14,7 @@ from agentflow.agents.memory import InMemoryHistory, InMemoryWorkingMemory, Memo
 from agentflow.graph.codec import decoded, encoded
 from agentflow.mock import call, calls
 from agentflow.stores.memory import MemoryStore
-from tests.agents.kit import assert_valid, look, scripted
+from tests.agents.kit import Looking, assert_valid, look, scripted
 from tests.agents.test_handoffs import billing, front, ids_of, over
 
 # --- memory --------------------------------------------------------------------------------------
@@ -174,36 +173,17 @@ def without(data: Any, name: str) -> Any:
 
 
 async def test_who_took_over_goes_on_after_an_interruption_and_asks_nothing_twice() -> None:
-    store, looked, gate, told = MemoryStore(), [], anyio.Event(), []
-
-    @tool(id="look")
-    async def watched(at: int) -> int:
-        looked.append(at)
-        if at == 2 and not gate.is_set():
-            gate.set()
-            await anyio.sleep_forever()
-        return at
-
+    store, looking, told = MemoryStore(), Looking(), list[str]()
     below_model = scripted(call("look", at=1), call("look", at=2), "found")
     model = scripted(over())
     hooks = Hooks(on_handoff=lambda handoff, view: told.append(handoff.agent))
 
     def made() -> Agent:
-        return front(model, billing(below_model, watched), store=store, hooks=hooks)
+        return front(model, billing(below_model, looking.tool), store=store, hooks=hooks)
 
-    async def read(stream: Any) -> None:
-        async for _ in stream.events:
-            pass
-
-    async with (
-        made() as asked,
-        anyio.create_task_group() as group,
-        asked.stream_text("go", run_id="r") as stream,
-    ):
-        group.start_soon(read, stream)
-        await gate.wait()
+    await looking.left(made())
     async with made() as asked:
         result = await asked.generate_text("go", run_id="r")
-    assert looked == [1, 2, 2]
+    assert looking.looked == [1, 2, 2]
     assert (len(model.requests), len(below_model.requests)) == (1, 3)
     assert (result.text, result.path, told) == ("found", ("billing",), ["billing"])

@@ -24,7 +24,7 @@ from agentflow import (
 from agentflow.agents.acting import settled
 from agentflow.messages import Message, ToolCall, assistant, tool_result, user
 from agentflow.mock import MockCall, MockModel, MockReply, Rule, call, calls
-from tests.agents.kit import assert_valid, endless, look, roles, scripted
+from tests.agents.kit import Looking, assert_valid, endless, look, roles, scripted
 
 
 class City(BaseModel):
@@ -122,26 +122,16 @@ async def test_a_call_that_needs_approval_suspends_the_run_and_the_answer_decide
 async def test_a_loop_that_was_interrupted_goes_on_and_asks_for_nothing_twice() -> None:
     from agentflow.stores.memory import MemoryStore
 
-    store, looked = MemoryStore(), []
-    gate = anyio.Event()
-
-    @tool(id="look")
-    async def watched(at: int) -> int:
-        looked.append(at)
-        if at == 2 and not gate.is_set():
-            gate.set()
-            await anyio.sleep_forever()
-        return at
-
+    store, looking = MemoryStore(), Looking()
     model = scripted(call("look", at=1), call("look", at=2), "done")
     async with (
-        Engine(build_loop(), model=model, tools=[watched], store=store) as engine,
+        Engine(build_loop(), model=model, tools=[looking.tool], store=store) as engine,
         engine.start({"messages": "go"}, run_id="r"),
     ):
-        await gate.wait()
-    async with Engine(build_loop(), model=model, tools=[watched], store=store) as engine:
+        await looking.stuck.wait()
+    async with Engine(build_loop(), model=model, tools=[looking.tool], store=store) as engine:
         result = await engine.run({"messages": "go"}, run_id="r")
-    assert looked == [1, 2, 2]
+    assert looking.looked == [1, 2, 2]
     assert (result.text, len(model.requests)) == ("done", 3)
     assert_valid(result.messages)
 

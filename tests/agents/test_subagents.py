@@ -32,7 +32,7 @@ from agentflow.agents import (
 from agentflow.messages import TextChunk, UsageChunk
 from agentflow.mock import MockModel, MockRequest, Rule, call, calls
 from agentflow.testing import FactRecorder
-from tests.agents.kit import assert_valid, endless, look, scripted
+from tests.agents.kit import Looking, assert_valid, endless, look, scripted
 from tests.models.kit import Endless
 
 
@@ -416,36 +416,17 @@ async def test_an_approval_below_suspends_the_whole_call_and_goes_on_where_it_wa
 async def test_a_sub_agent_that_was_interrupted_goes_on_and_asks_nothing_twice() -> None:
     from agentflow.stores.memory import MemoryStore
 
-    store, looked, gate = MemoryStore(), [], anyio.Event()
-
-    @tool(id="look")
-    async def watched(at: int) -> int:
-        looked.append(at)
-        if at == 2 and not gate.is_set():
-            gate.set()
-            await anyio.sleep_forever()
-        return at
-
+    store, looking = MemoryStore(), Looking()
     below_model = scripted(call("look", at=1), call("look", at=2), "found")
     model = scripted(ask("research"), "ok")
 
     def made() -> Agent:
-        return boss(model, helper(below_model, watched), store=store)
+        return boss(model, helper(below_model, looking.tool), store=store)
 
-    async def read(stream: Any) -> None:
-        async for _ in stream.events:
-            pass
-
-    async with (
-        made() as asked,
-        anyio.create_task_group() as group,
-        asked.stream_text("go", run_id="r") as stream,
-    ):
-        group.start_soon(read, stream)
-        await gate.wait()
+    await looking.left(made())
     async with made() as asked:
         result = await asked.generate_text("go", run_id="r")
-    assert looked == [1, 2, 2]
+    assert looking.looked == [1, 2, 2]
     assert (len(model.requests), len(below_model.requests)) == (2, 3)
     assert result.steps[0].tool_results[0].content == "found"
 
